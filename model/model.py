@@ -1,0 +1,93 @@
+"""A model: its graph, its functions, and all that the file says beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import onnx
+
+from maxfold.model.graph import Constant, Function, Graph, Node, scopes_of
+
+# Names by which ONNX's own operator set is known.
+ONNX_DOMAINS = ("", "ai.onnx")
+
+
+@dataclass(eq=False)
+class Model:
+    """A model in memory. Weights are views of the files it was read from.
+
+    `proto` holds the fields of the file beside graph and functions. `file_bytes` counts the bytes of all files read.
+    `has_external_data` tells whether the file kept tensors in other files.
+    """
+
+    graph: Graph
+    functions: list[Function] = field(default_factory=list)
+    proto: onnx.ModelProto = field(default_factory=onnx.ModelProto)
+    path: Path | None = None
+    file_bytes: int = 0
+    has_external_data: bool = False
+    format: str = "onnx"
+
+    @property
+    def ir_version(self) -> int:
+        """The version of the ONNX file format."""
+        return self.proto.ir_version
+
+    def roots(self) -> Iterator[Graph]:
+        """The scopes that stand in no other: the main graph and the functions."""
+        yield self.graph
+        yield from self.functions
+
+    def scopes(self) -> Iterator[Graph]:
+        """All scopes, outer ones before inner ones."""
+        for root in self.roots():
+            yield from scopes_of(root)
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes of all scopes; Constant nodes that are constants here are not among them."""
+        for scope in self.scopes():
+            yield from scope.nodes
+
+    def constants(self) -> Iterator[Constant]:
+        """All constants of all scopes."""
+        for scope in self.scopes():
+            yield from scope.constants
+
+    def node_count(self) -> int:
+        """How many nodes there are in all scopes, Constant nodes not counted."""
+        return sum(node.op != "Constant" for node in self.nodes())
+
+    def constant_bytes(self) -> int:
+        """Stored bytes of all constants."""
+        return sum(constant.data.nbytes for constant in self.constants())
+
+    def opsets(self, root: Graph) -> dict[str, int]:
+        """Operator set versions that hold in a root scope, by domain; ONNX's own is under ""."""
+        imports = root.import_domains if isinstance(root, Function) else self.proto.opset_import
+        versions = {("" if entry.domain in ONNX_DOMAINS else entry.domain): entry.version for entry in imports or ()}
+        if isinstance(root, Function):
+            return versions
+        # Files of IR versions 1 and 2 import nothing: they mean the first operator set.
+        return versions or {"": 1}
+
+
+def graph_protos(roots: Iterable[onnx.GraphProto]) -> Iterator[onnx.GraphProto]:
+    """Graphs that are still protos, and all graphs in the attributes of their nodes."""
+    pending = list(roots)
+    while pending:
+        graph = pending.pop()
+        yield graph
+        for node in graph.node:
+            pending += inner_graph_protos(node)
+
+
+def inner_graph_protos(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """The graphs in a node's attributes, those in lists too, in the order of the attributes."""
+    found: list[onnx.GraphProto] = []
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            found.append(attribute.g)
+        found.extend(attribute.graphs)
+    return found

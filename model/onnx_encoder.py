@@ -1,0 +1,386 @@
+"""Encoding a model as protobuf: what no rewrite touched goes back as it came, large data as regions of files.
+
+Source: onnx.proto; the ONNX IR specification for scopes and external data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+from google.protobuf.message import Message
+from onnx import AttributeProto
+
+from maxfold.model import attributes
+from maxfold.model.data import AttributeData, ProtoData, SparseData, StoredData, TensorData, raw_bytes, tensor_proto
+from maxfold.model.external import EXTERNAL_BYTES, PLACE_KEYS, ExternalLayout
+from maxfold.model.graph import Constant, Function, Graph, Node, Tensor
+from maxfold.model.model import ONNX_DOMAINS, Model
+from maxfold.model.order import node_reads
+from maxfold.model.storage import Region
+from maxfold.model.types import is_as_declared, value_info
+from maxfold.model.wire import RAW_DATA, Pieces, split_fields
+
+# Field numbers of onnx.proto.
+_MODEL_GRAPH, _MODEL_FUNCTIONS = 7, 25
+_GRAPH_NODE, _GRAPH_INITIALIZER, _GRAPH_SPARSE, _GRAPH_INPUT, _GRAPH_OUTPUT, _GRAPH_VALUE_INFO = 1, 5, 15, 11, 12, 13
+_FUNCTION_INPUT, _FUNCTION_OUTPUT, _FUNCTION_NODE, _FUNCTION_VALUE_INFO = 4, 5, 7, 12
+_NODE_ATTRIBUTE = 5
+_ATTRIBUTE_T = 5
+
+_DATA_FIELDS = (
+    "float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data",
+)  # fmt: skip
+
+
+def encode_model(
+    model: Model,
+    layout: ExternalLayout | None = None,
+    *,
+    keep_inline: bool = False,
+    max_data_bytes: int | None = None,
+) -> Pieces:
+    """A serialized ModelProto, large data still in its files.
+
+    With a `layout`, initializers of at least 1 KiB go there (with `keep_inline` only what was external already).
+    With `max_data_bytes`, tensors with more bytes are left without data.
+    """
+    return _Encoder(model, layout, keep_inline, max_data_bytes).model()
+
+
+_NESTED_FIELDS = {(False, False): "t", (False, True): "tensors", (True, False): "g", (True, True): "graphs"}
+
+
+_NESTED_NUMBERS = {(False, False): _ATTRIBUTE_T, (False, True): 10, (True, False): 6, (True, True): 11}
+
+
+def _nested_kind(is_graph: bool, is_list: bool) -> AttributeProto.AttributeType:
+    if is_graph:
+        return AttributeProto.GRAPHS if is_list else AttributeProto.GRAPH
+    return AttributeProto.TENSORS if is_list else AttributeProto.TENSOR
+
+
+class _Encoder:
+    def __init__(
+        self, model: Model, layout: ExternalLayout | None, keep_inline: bool, max_data_bytes: int | None
+    ) -> None:
+        self._model = model
+        self._layout = layout
+        self._keep_inline = keep_inline
+        self._max_data_bytes = max_data_bytes
+
+    def model(self) -> Pieces:
+        model = self._model
+        out = Pieces([_bytes(_model_rest(model))])
+        out.add_field(_MODEL_GRAPH, self._graph(model.graph))
+        for function in model.functions:
+            out.add_field(_MODEL_FUNCTIONS, self._function(function))
+        return out
+
+    def _graph(self, graph: Graph) -> Pieces:
+        out = Pieces()
+        self._nodes(graph, _GRAPH_NODE, out)
+        out.add(_bytes(_rest_of(graph)))
+        for constant in graph.constants:
+            if constant.is_node or self._needs_node(constant):
+                continue
+            if isinstance(constant.data, SparseData):
+                out.add_field(_GRAPH_SPARSE, _sparse(constant))
+            else:
+                out.add_field(_GRAPH_INITIALIZER, self._tensor(constant, constant.name, is_initializer=True))
+        for tensor in graph.inputs:
+            out.add_field(_GRAPH_INPUT, _bytes(_info(tensor, graph.input_info.get(tensor.name))))
+        for tensor, info in zip(graph.outputs, _output_infos(graph), strict=True):
+            out.add_field(_GRAPH_OUTPUT, _bytes(_info(tensor, info)))
+        self._value_info(graph, _GRAPH_VALUE_INFO, out)
+        return out
+
+    def _function(self, function: Function) -> Pieces:
+        out = Pieces([_bytes(_rest_of(function))])
+        for number, tensors in ((_FUNCTION_INPUT, function.inputs), (_FUNCTION_OUTPUT, function.outputs)):
+            for tensor in tensors:
+                out.add_field(number, tensor.name.encode())
+        self._nodes(function, _FUNCTION_NODE, out)
+        self._value_info(function, _FUNCTION_VALUE_INFO, out)
+        return out
+
+    def _value_info(self, graph: Graph, number: int, out: Pieces) -> None:
+        for info in graph.value_info:
+            if info.name not in graph.forgotten:
+                out.add_field(number, _bytes(info))
+
+    def _needs_node(self, constant: Constant) -> bool:
+        """Whether a constant must be a Constant node: functions have no initializers, and before IR version 4 an
+        initializer had to be a graph input too."""
+        if isinstance(constant.scope, Function):
+            return True
+        return constant.origin is None and self._model.ir_version < 4 and constant not in constant.scope.inputs
+
+    def _nodes(self, graph: Graph, number: int, out: Pieces) -> None:
+        """Nodes in their order. A Constant node stands where it stood, but never behind a node that reads it; new
+        ones stand before their first consumer."""
+        held = [constant for constant in graph.constants if constant.is_node or self._needs_node(constant)]
+        if not held:
+            for node in graph.nodes:
+                out.add_field(number, self._node(node))
+            return
+        held.sort(key=lambda constant: constant.position)
+        pending = dict.fromkeys(held)
+        upcoming = 0
+        for node in graph.nodes:
+            due = []
+            while upcoming < len(held) and 0 <= held[upcoming].position < node.position:
+                due.append(held[upcoming])
+                upcoming += 1
+            due += [tensor for tensor in node_reads(node) if isinstance(tensor, Constant) and _is_free(tensor, node)]
+            for constant in due:
+                if constant in pending:
+                    del pending[constant]
+                    out.add_field(number, self._constant_node(constant))
+            out.add_field(number, self._node(node))
+        for constant in pending:
+            out.add_field(number, self._constant_node(constant))
+
+    def _node(self, node: Node) -> Pieces | bytes:
+        proto = node.proto
+        if proto is not None and _is_same(node, proto) and not any(map(attributes.is_nested, node.attrs.values())):
+            return _bytes(proto)
+        rest = onnx.NodeProto()
+        if proto is not None:
+            rest.CopyFrom(proto)
+            for field in ("input", "output", "attribute"):
+                rest.ClearField(field)
+        _set_text(rest, "op_type", node.op)
+        _set_text(rest, "name", node.name)
+        _set_text(rest, "domain", node.domain or "")
+        rest.input.extend(tensor.name for tensor in node.inputs)
+        rest.output.extend(tensor.name for tensor in node.outputs)
+        head, tail = split_fields(_bytes(rest), _NODE_ATTRIBUTE)
+        out = Pieces([head])
+        originals = {entry.name: entry for entry in proto.attribute} if proto is not None else {}
+        for name, value in node.attrs.items():
+            out.add_field(_NODE_ATTRIBUTE, self._attribute(name, value, originals.get(name)))
+        out.add(tail)
+        return out
+
+    def _attribute(self, name: str, value: Any, original: AttributeProto | None) -> Pieces | bytes:
+        if not attributes.is_nested(value):
+            if original is not None and attributes.is_unchanged(original, value):
+                return _bytes(original)
+            return _bytes(attributes.encode(name, value))
+        items: Sequence[Any] = value if isinstance(value, list) else [value]
+        is_graph = isinstance(items[0], Graph)
+        rest = AttributeProto(name=name)
+        if original is not None:
+            rest.CopyFrom(original)
+        if original is None:
+            rest.type = _nested_kind(is_graph, isinstance(value, list))
+        rest.ClearField(_NESTED_FIELDS[is_graph, isinstance(value, list)])
+        number = _NESTED_NUMBERS[is_graph, isinstance(value, list)]
+        head, tail = split_fields(_bytes(rest), number)
+        out = Pieces([head])
+        for item in items:
+            out.add_field(number, self._graph(item) if is_graph else self._tensor(item, item.name))
+        out.add(tail)
+        return out
+
+    def _constant_node(self, constant: Constant) -> Pieces:
+        """The Constant node of a constant; its attribute is the file's own where its values are still the file's."""
+        origin = constant.origin if isinstance(constant.origin, onnx.NodeProto) else None
+        rest = onnx.NodeProto(op_type="Constant", output=[constant.name])
+        original: AttributeProto | None = None
+        if origin is not None:
+            rest.CopyFrom(origin)
+            rest.ClearField("attribute")
+            rest.output[0] = constant.name
+            original = origin.attribute[0]
+        head, tail = split_fields(_bytes(rest), _NODE_ATTRIBUTE)
+        out = Pieces([head])
+        out.add_field(_NODE_ATTRIBUTE, self._constant_attribute(constant, original))
+        out.add(tail)
+        return out
+
+    def _constant_attribute(self, constant: Constant, original: AttributeProto | None) -> Pieces | bytes:
+        if original is not None and isinstance(constant.data, (ProtoData, SparseData, AttributeData)):
+            return _bytes(original)
+        value = AttributeProto(name="value", type=AttributeProto.TENSOR)
+        name = ""
+        if original is not None and original.HasField("t"):
+            name = original.t.name
+            value.CopyFrom(original)
+            value.ClearField("t")
+        head, tail = split_fields(_bytes(value), _ATTRIBUTE_T)
+        out = Pieces([head])
+        out.add_field(_ATTRIBUTE_T, self._tensor(constant, name))
+        out.add(tail)
+        return out
+
+    def _tensor(self, constant: Constant, name: str, *, is_initializer: bool = False) -> Pieces | bytes:
+        data = constant.data
+        if isinstance(data, ProtoData) and not self._moves_out(data, is_initializer):
+            return _bytes(_renamed(data.proto, name))
+        shell = _shell(constant, name)
+        if data.dtype is not None and data.dtype.kind == "string":
+            shell.string_data.extend(tensor_proto(data.array(), data.dtype).string_data)
+            return _bytes(shell)
+        if self._max_data_bytes is not None and data.nbytes > self._max_data_bytes:
+            return _bytes(shell)
+        values: Region | bytes
+        if isinstance(data, StoredData):
+            values = data.region
+        else:
+            assert data.dtype is not None
+            values = raw_bytes(data.array(), data.dtype)
+        if self._moves_out(data, is_initializer):
+            assert self._layout is not None
+            self._layout.place(shell, values)
+            return _bytes(shell)
+        _bring_in(shell)
+        field = data.field if isinstance(data, StoredData) and data.field is not None else RAW_DATA
+        head, tail = split_fields(_bytes(shell), field)
+        out = Pieces([head])
+        out.add_field(field, values)
+        out.add(tail)
+        return out
+
+    def _moves_out(self, data: TensorData, is_initializer: bool) -> bool:
+        """Whether a tensor goes to the external data file. Tensors in attributes stay as they were, since few
+        runtimes look for external data there."""
+        if self._layout is None or data.dtype is None or data.dtype.kind == "string":
+            return False
+        if isinstance(data, StoredData) and data.field is None:
+            return True
+        if isinstance(data, ProtoData) and data.proto.HasField("segment"):
+            return False
+        return is_initializer and not self._keep_inline and data.nbytes >= EXTERNAL_BYTES
+
+
+def _is_free(constant: Constant, reader: Node) -> bool:
+    """Whether a Constant node may have to move before its reader: one of them is new, or reads other than it did.
+
+    A file whose nodes are in another order keeps it.
+    """
+    if constant.position < 0 or reader.proto is None:
+        return True
+    return [tensor.name for tensor in reader.inputs] != list(reader.proto.input)
+
+
+def _shell(constant: Constant, name: str) -> onnx.TensorProto:
+    """A tensor's fields without its data: those of the file, with the shape and type that it has now."""
+    shell = onnx.TensorProto()
+    origin = constant.origin
+    if isinstance(origin, onnx.NodeProto):
+        origin = origin.attribute[0].t if origin.attribute[0].HasField("t") else None
+    if isinstance(origin, onnx.TensorProto):
+        shell.CopyFrom(origin)
+        for field in _DATA_FIELDS:
+            shell.ClearField(field)
+    data = constant.data
+    if not isinstance(data, StoredData):
+        assert data.dtype is not None
+        assert data.dtype.onnx is not None
+        shell.data_type = data.dtype.onnx
+        shell.ClearField("dims")
+        shell.dims.extend(data.shape)
+    _set_text(shell, "name", name)
+    return shell
+
+
+def _bring_in(shell: onnx.TensorProto) -> None:
+    """Makes a tensor that had external data one that has its own; entries that do not say where it is stay."""
+    if shell.data_location != onnx.TensorProto.EXTERNAL:
+        return
+    shell.ClearField("data_location")
+    kept = [(entry.key, entry.value) for entry in shell.external_data if entry.key not in PLACE_KEYS]
+    shell.ClearField("external_data")
+    for key, value in kept:
+        shell.external_data.add(key=key, value=value)
+
+
+def _renamed(proto: onnx.TensorProto, name: str) -> onnx.TensorProto:
+    if proto.name == name:
+        return proto
+    renamed = onnx.TensorProto()
+    renamed.CopyFrom(proto)
+    renamed.name = name
+    return renamed
+
+
+def _sparse(constant: Constant) -> bytes:
+    assert isinstance(constant.data, SparseData)
+    proto = onnx.SparseTensorProto()
+    proto.CopyFrom(constant.data.proto)
+    _set_text(proto.values, "name", constant.name)
+    return _bytes(proto)
+
+
+def _bytes(proto: Message) -> bytes:
+    serialized: bytes = proto.SerializeToString(deterministic=True)
+    return serialized
+
+
+def _set_text(proto: Any, field: str, value: str) -> None:
+    """Sets a string field only where it differs, so that absent and empty stay what they were."""
+    if getattr(proto, field) != value:
+        setattr(proto, field, value)
+
+
+def _is_same(node: Node, proto: onnx.NodeProto) -> bool:
+    """Whether a node is still what the file said, graphs and tensors in attributes aside."""
+    if (node.op, node.name, node.domain or "") != (proto.op_type, proto.name, proto.domain):
+        return False
+    if [tensor.name for tensor in node.inputs] != list(proto.input):
+        return False
+    if [tensor.name for tensor in node.outputs] != list(proto.output) or len(node.attrs) != len(proto.attribute):
+        return False
+    return all(
+        entry.name in node.attrs
+        and (attributes.is_nested(node.attrs[entry.name]) or attributes.is_unchanged(entry, node.attrs[entry.name]))
+        for entry in proto.attribute
+    )
+
+
+def _output_infos(graph: Graph) -> list[onnx.ValueInfoProto | None]:
+    """What the file declared of each output: by place, or by name where a script has changed the outputs."""
+    infos = graph.output_info
+    if [tensor.name for tensor in graph.outputs] == [info.name for info in infos]:
+        return list(infos)
+    by_name = {info.name: info for info in infos}
+    return [by_name.get(tensor.name) for tensor in graph.outputs]
+
+
+def _info(tensor: Tensor, original: onnx.ValueInfoProto | None) -> onnx.ValueInfoProto:
+    """What the file declared of a graph input or output, with the type that a script may have given it since."""
+    if isinstance(tensor, Constant):
+        return original if original is not None else value_info(tensor.name, tensor.dtype, tensor.data.shape)
+    if original is not None and is_as_declared(tensor):
+        return original
+    info = value_info(tensor.name, tensor.dtype, tensor.shape)
+    if original is not None:
+        info.doc_string = original.doc_string
+        info.metadata_props.extend(original.metadata_props)
+    return info
+
+
+def _model_rest(model: Model) -> onnx.ModelProto:
+    """The model's own fields, with what a graphsurgeon script may have changed on the graph."""
+    rest, graph = onnx.ModelProto(), model.graph
+    rest.CopyFrom(model.proto)
+    _set_text(rest, "producer_name", graph.producer_name or "")
+    _set_text(rest, "producer_version", graph.producer_version or "")
+    if model.opsets(graph).get("") != graph.opset:
+        for entry in rest.opset_import:
+            if entry.domain in ONNX_DOMAINS:
+                entry.version = graph.opset
+    return rest
+
+
+def _rest_of(graph: Graph) -> Any:
+    """The fields of a graph or function that are not nodes, tensors or types."""
+    assert graph.proto is not None
+    rest: Any = type(graph.proto)()
+    rest.CopyFrom(graph.proto)
+    _set_text(rest, "name", graph.name)
+    _set_text(rest, "doc_string", graph.doc_string or "")
+    return rest

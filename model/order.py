@@ -1,0 +1,78 @@
+"""Topological order, without recursion and linear in nodes and edges."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+from maxfold.model.errors import ModelError
+from maxfold.model.graph import Constant, Graph, Node, Tensor, scopes_of, subgraphs
+
+
+def node_reads(node: Node) -> Iterator[Tensor]:
+    """The tensors a node needs: its inputs, and what the graphs inside it take from outside."""
+    yield from node.inputs
+    if not node.attrs:
+        return
+    for graph in subgraphs(node):
+        for scope in scopes_of(graph):
+            for inner in scope.nodes:
+                yield from inner.inputs
+            yield from scope.outputs
+
+
+def is_sorted(graph: Graph) -> bool:
+    """Whether each node of the scope stands after those it reads."""
+    made: set[Tensor] = set()
+    for node in graph.nodes:
+        if any(tensor.scope is graph and not _stands_before(tensor, node, made) for tensor in node_reads(node)):
+            return False
+        made.update(node.outputs)
+    return True
+
+
+def _stands_before(tensor: Tensor, node: Node, made: set[Tensor]) -> bool:
+    if isinstance(tensor, Constant):
+        return not tensor.is_node or tensor.position < node.position or node.position < 0
+    return not tensor.inputs or tensor in made
+
+
+def sorted_nodes(graph: Graph) -> list[Node]:
+    """The nodes of a scope in topological order, the file's order kept where it allows.
+
+    Raises `ModelError` where nodes form a cycle.
+    """
+    index = {node: position for position, node in enumerate(graph.nodes)}
+    consumers: list[list[int]] = [[] for _ in graph.nodes]
+    waiting = [0] * len(graph.nodes)
+    for node, position in index.items():
+        producers = {index[maker] for tensor in node_reads(node) for maker in tensor.inputs if maker in index}
+        waiting[position] = len(producers)
+        for producer in producers:
+            consumers[producer].append(position)
+    ready = [position for position, count in enumerate(waiting) if not count]
+    ordered: list[Node] = []
+    while ready:
+        position = heapq.heappop(ready)
+        ordered.append(graph.nodes[position])
+        for consumer in consumers[position]:
+            waiting[consumer] -= 1
+            if not waiting[consumer]:
+                heapq.heappush(ready, consumer)
+    if len(ordered) == len(graph.nodes):
+        return ordered
+    stuck = _on_cycle([node for node, position in index.items() if waiting[position]])
+    raise ModelError(
+        f"nodes form a cycle: {stuck.name or stuck.op!r} ({stuck.op}) in graph {graph.name!r} needs its own result; "
+        "export the model again"
+    )
+
+
+def _on_cycle(waiting: list[Node]) -> Node:
+    """A node that is part of a cycle, not only behind one: walks back until it meets a node again."""
+    members = set(waiting)
+    node, seen = waiting[0], set[Node]()
+    while node not in seen:
+        seen.add(node)
+        node = next(maker for tensor in node_reads(node) for maker in tensor.inputs if maker in members)
+    return node

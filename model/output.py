@@ -1,0 +1,149 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from maxfold.model.errors import ModelError
+
+Writer = Callable[[BinaryIO], None]
+
+
+def real_path(target: str | Path) -> Path:
+    """The file that a path leads to, links followed. Raises `ModelError` for a path that cannot be one."""
+    try:
+        return Path(os.path.realpath(target))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{target}: is not a usable path: {error}") from None
+
+
+def write_files(files: list[tuple[Path, Writer]]) -> int:
+    """Writes all files beside their targets and then renames them, in order.
+
+    A target that is not a regular file (a device, a pipe) is written directly. Returns the bytes written.
+    Raises `ModelError` where that fails; then no target has changed and nothing is left behind.
+    """
+    staged: list[tuple[Path, Path]] = []
+    nbytes = 0
+    current = files[0][0]
+    try:
+        for current, write in files:
+            real = real_path(current)
+            if real.exists() and not real.is_file():
+                nbytes += _write_directly(real, write)
+                continue
+            temporary = _create_beside(real)
+            staged.append((temporary, real))
+            with temporary.open("wb") as file:
+                write(file)
+                nbytes += file.tell()
+        _rename(staged)
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise ModelError(f"{current}: cannot be written: {reason}; nothing was changed") from None
+    finally:
+        for temporary, _ in staged:
+            _remove(temporary)
+    return nbytes
+
+
+def _rename(staged: list[tuple[Path, Path]]) -> None:
+    """Renames all or none: what a target was before is kept under a second name until all are done."""
+    backups: list[tuple[Path, Path]] = []
+    done: list[Path] = []
+    try:
+        for temporary, real in staged[:-1]:
+            if real.exists():
+                backup = temporary.with_suffix(".old")
+                os.link(real, backup)
+                backups.append((backup, real))
+        for temporary, real in staged:
+            temporary.replace(real)
+            done.append(real)
+    except OSError:
+        for backup, real in backups:
+            if real in done:
+                backup.replace(real)
+                done.remove(real)
+        for real in done:
+            _remove(real)
+        raise
+    finally:
+        for backup, _ in backups:
+            _remove(backup)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def write_stream(target: BinaryIO, write: Writer) -> None:
+    """Writes to an open stream. Raises `ModelError` where that fails."""
+    try:
+        write(target)
+        target.flush()
+    except ValueError as error:
+        raise ModelError(f"the output stream cannot be written: {error}") from None
+    except BrokenPipeError:
+        raise ModelError("standard output was closed before the model was written; nothing else was changed") from None
+    except OSError as error:
+        raise ModelError(f"the output stream cannot be written: {error.strerror or error}") from None
+
+
+def _write_directly(target: Path, write: Writer) -> int:
+    if target.is_dir():
+        raise ModelError(f"{target}: is a directory; give the path of the file to write")
+    with target.open("wb") as file:
+        counter = _Counter(file)
+        write(counter)  # type: ignore[arg-type]  # only what writers call is there
+        return counter.nbytes
+
+
+class _Counter:
+    """A stream that counts; it has no descriptor, so that regions go through it too."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.nbytes = 0
+
+    def write(self, data: bytes) -> int:
+        self.nbytes += len(data)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def _create_beside(target: Path) -> Path:
+    """A new empty file in the target's directory, with the mode that the target has or would get."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
+    try:
+        os.fchmod(descriptor, _mode(target))
+    finally:
+        os.close(descriptor)
+    return Path(name)
+
+
+def _mode(target: Path) -> int:
+    with contextlib.suppress(OSError):
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+@contextlib.contextmanager
+def spooled(stream: BinaryIO) -> Iterator[Path]:
+    """A stream's bytes as a file for the time of the block: what is read from a pipe can then be mapped."""
+    with tempfile.NamedTemporaryFile(prefix="maxfold-", suffix=".onnx") as file:
+        while chunk := stream.read(1 << 20):
+            file.write(chunk)
+        file.flush()
+        yield Path(file.name)

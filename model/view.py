@@ -1,0 +1,254 @@
+"""What rules may ask about a model. Nothing here changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from maxfold.model.dtypes import DType
+from maxfold.model.graph import Constant, Graph, Node, Tensor
+from maxfold.model.inference import TensorType, constant_type, declared_type, infer_types
+from maxfold.model.model import ONNX_DOMAINS, Model, graph_protos
+
+Math = Literal["exact", "relaxed"]
+
+
+class View:
+    """A model as rules see it, kept up to date by `Edit`.
+
+    `math` is "exact" or "relaxed"; tensors and nodes named in `keep` are left alone.
+    """
+
+    def __init__(self, model: Model, *, math: Math = "exact", keep: Iterable[str] = ()) -> None:
+        self.model = model
+        self.math = math
+        self.keep = frozenset(keep)
+        self._dead: set[Node] = set()
+        self._stale: set[Tensor] = set()
+        self._uses: dict[Tensor, int] = {}
+        self._output_uses: dict[Tensor, int] = {}
+        self._opsets: dict[Graph, dict[str, int]] = {}
+        self._functions = {
+            ("" if function.domain in ONNX_DOMAINS else function.domain, function.name) for function in model.functions
+        }
+        self._types: dict[Tensor, TensorType] | None = None
+        self._bound = _bound_names(model)
+        self._graph_inputs: set[Tensor] = set()
+        self._shadowed: set[str] = set()
+        self._index()
+
+    def _index(self) -> None:
+        defined: dict[Graph, set[str]] = {}
+        for scope in self.model.scopes():
+            outer = scope.parent.scope if scope.parent is not None else None
+            for tensor in scope.outputs:
+                self._output_uses[tensor] = self._output_uses.get(tensor, 0) + 1
+            for constant in scope.constants:
+                self._uses[constant] = len(constant.outputs)
+            self._graph_inputs.update(scope.inputs)
+            for tensor in scope.inputs:
+                self._uses[tensor] = len(tensor.outputs)
+            for node in scope.nodes:
+                for tensor in node.outputs:
+                    self._uses[tensor] = len(tensor.outputs)
+            if outer is None and not any(node.attrs for node in scope.nodes):
+                continue
+            names = {tensor.name for tensor in (*scope.inputs, *scope.constants)}
+            names.update(tensor.name for node in scope.nodes for tensor in node.outputs)
+            defined[scope] = names
+            while outer is not None:
+                self._shadowed |= names & defined[outer]
+                outer = outer.parent.scope if outer.parent is not None else None
+        self._shadowed.discard("")
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes that are left, outer scopes first, each scope in its order."""
+        for scope in self.model.scopes():
+            for node in scope.nodes:
+                if node not in self._dead:
+                    yield node
+
+    def is_live(self, node: Node) -> bool:
+        """Whether a node has not been removed."""
+        return node not in self._dead
+
+    def is_kept(self, item: Node | Tensor) -> bool:
+        """Whether the caller asked to leave a node (or any of its results) or a tensor alone."""
+        if not self.keep:
+            return False
+        if item.name in self.keep:
+            return True
+        return isinstance(item, Node) and any(tensor.name in self.keep for tensor in item.outputs)
+
+    def opset(self, node: Node) -> int | None:
+        """The version of the node's operator set, None where the model does not import it."""
+        root = node.scope
+        while root.parent is not None:
+            root = root.parent.scope
+        versions = self._opsets.get(root)
+        if versions is None:
+            versions = self._opsets[root] = self.model.opsets(root)
+        return versions.get(domain_of(node))
+
+    def is_operator(self, node: Node, operator: str, domain: str = "") -> bool:
+        """Whether a node is that operator of that domain, and not a model-local function of that name."""
+        return node.op == operator and domain_of(node) == domain and not self.is_function_call(node)
+
+    def is_function_call(self, node: Node) -> bool:
+        """Whether a node calls a model-local function."""
+        return bool(self._functions) and (domain_of(node), node.op) in self._functions
+
+    def producer(self, tensor: Tensor) -> Node | None:
+        """The node that makes a tensor; None for graph inputs, constants and omitted tensors."""
+        return tensor.inputs[0] if tensor.inputs else None
+
+    def use_count(self, tensor: Tensor) -> int:
+        """How often nodes of any scope read a tensor; a node that reads it twice counts twice."""
+        return self._uses.get(tensor, 0)
+
+    def consumers(self, tensor: Tensor) -> list[Node]:
+        """The nodes that read a tensor, in all scopes, each once."""
+        if tensor in self._stale:
+            self._refresh(tensor)
+        return list(dict.fromkeys(tensor.outputs))
+
+    def is_graph_output(self, tensor: Tensor) -> bool:
+        """Whether a tensor is an output of any graph, subgraphs and functions included."""
+        return tensor in self._output_uses
+
+    def is_graph_input(self, tensor: Tensor) -> bool:
+        """Whether a tensor is listed as an input of its graph; a constant may be (its default value)."""
+        return tensor in self._graph_inputs
+
+    def is_bound(self, tensor: Tensor) -> bool:
+        """Whether the file uses a tensor's name beside the graph: training may change it, annotations describe it."""
+        return bool(self._bound) and tensor.name in self._bound
+
+    def why_fixed(self, tensor: Tensor) -> str | None:
+        """Why a tensor must stay what and where it is (kept by request, used beside the graph), None where not."""
+        if self.is_bound(tensor):
+            return f"{tensor.name!r} {self._bound[tensor.name]}"
+        return f"{tensor.name!r} is to be kept" if self.is_kept(tensor) else None
+
+    def is_single_use(self, tensor: Tensor) -> bool:
+        """Whether exactly one input of one node reads a tensor, and no graph returns it."""
+        return self.use_count(tensor) == 1 and not self.is_graph_output(tensor)
+
+    def constant(self, tensor: Tensor) -> Constant | None:
+        """The tensor as a constant whose value may be relied on, None where it is none: see `why_not_constant`."""
+        if isinstance(tensor, Constant) and self.why_not_constant(tensor) is None:
+            return tensor
+        return None
+
+    def why_not_constant(self, tensor: Constant) -> str | None:
+        """Why the value of a constant may not be computed with, None where it may."""
+        if self.model.ir_version >= 4 and self.is_graph_input(tensor):
+            return f"{tensor.name!r} is a graph input with a default value, which the caller may override"
+        if self.is_bound(tensor):
+            return self.why_fixed(tensor)
+        if tensor.data.dtype is None:
+            return f"{tensor.name!r} has an element type that is not known"
+        return self.why_fixed(tensor)
+
+    def is_removable(self, constant: Constant) -> bool:
+        """Whether a constant may go from the file once nothing reads it."""
+        return not (
+            self.is_graph_input(constant)
+            or self.is_graph_output(constant)
+            or self.is_bound(constant)
+            or self.is_kept(constant)
+        )
+
+    def dies_with(self, constant: Constant, uses: int) -> bool:
+        """Whether a constant could go from the file if `uses` of its uses went."""
+        return self.use_count(constant) == uses and self.is_removable(constant)
+
+    def dtype(self, tensor: Tensor) -> DType | None:
+        """The derived element type, None where it could not be derived."""
+        found = self._type(tensor)
+        return None if found is None else found.dtype
+
+    def shape(self, tensor: Tensor) -> tuple[int | None, ...] | None:
+        """The derived shape: None for an unknown rank, None as a dimension for an unknown or symbolic one."""
+        found = self._type(tensor)
+        return None if found is None else found.shape
+
+    def rank(self, tensor: Tensor) -> int | None:
+        """The derived rank, None where it could not be derived."""
+        shape = self.shape(tensor)
+        return None if shape is None else len(shape)
+
+    def _type(self, tensor: Tensor) -> TensorType | None:
+        if isinstance(tensor, Constant):
+            if self.is_graph_input(tensor) and self.model.ir_version >= 4:
+                # The caller's value has the declared type, and not the shape of the default.
+                info = tensor.scope.input_info.get(tensor.name)
+                return None if info is None else declared_type(info)
+            return constant_type(tensor)
+        if self._types is None:
+            # Derived once: rewrites keep the value of every tensor that stays, and so its type.
+            self._types = infer_types(self.model)
+        return self._types.get(tensor)
+
+    def why_not_replaceable(self, old: Tensor, new: Tensor) -> str | None:
+        """Why not every use of `old` can read `new` instead, None where it can.
+
+        `new` is visible where `old` is made. A graph output keeps its name, so `new` must be able to take it.
+        """
+        if new.name in self._shadowed and any(node.scope is not new.scope for node in self.consumers(old)):
+            return f"{new.name!r} is hidden by another tensor of that name in an inner graph"
+        if self.is_bound(old):
+            return self.why_fixed(old)
+        if not self.is_graph_output(old):
+            return None
+        if isinstance(new, Constant):
+            return f"{old.name!r} is a graph output and {new.name!r} a constant"
+        if not new.inputs or new.scope is not old.scope:
+            return f"{old.name!r} is a graph output and {new.name!r} is not made by a node beside it"
+        if self.is_graph_output(new):
+            return f"{old.name!r} and {new.name!r} are both graph outputs"
+        fixed = self.why_fixed(new)
+        if fixed is not None:
+            return fixed
+        if old.name in self._shadowed and any(node.scope is not new.scope for node in self.consumers(new)):
+            return f"{old.name!r} is hidden by another tensor of that name in an inner graph"
+        return None
+
+    def _refresh(self, tensor: Tensor) -> None:
+        """Drops consumers that are gone from a tensor's list; each removal only marks the list, so that removing
+        all consumers of one tensor stays linear."""
+        self._stale.discard(tensor)
+        left: list[Node] = []
+        for node in dict.fromkeys(tensor.outputs):
+            if node not in self._dead:
+                left += [node] * sum(item is tensor for item in node.inputs)
+        list.__setitem__(tensor.outputs, slice(None), left)
+
+
+def domain_of(node: Node) -> str:
+    """The node's domain, "" for ONNX's own under either of its names."""
+    return "" if (node.domain or "") in ONNX_DOMAINS else node.domain
+
+
+def _bound_names(model: Model) -> dict[str, str]:
+    """Names that the file uses beside the graph, and what for.
+
+    The training algorithm shares the main graph's names; annotations name tensors and the parameters of their
+    quantization.
+    """
+    names: set[str] = set()
+    for training in model.proto.training_info:
+        for binding in (*training.initialization_binding, *training.update_binding):
+            names.update((binding.key, binding.value))
+        for graph in graph_protos((training.initialization, training.algorithm)):
+            names.update(name for node in graph.node for name in node.input)
+            names.update(info.name for info in graph.output)
+    annotated: set[str] = set()
+    for scope in model.scopes():
+        for annotation in getattr(scope.proto, "quantization_annotation", ()):
+            annotated.add(annotation.tensor_name)
+            annotated.update(entry.value for entry in annotation.quant_parameter_tensor_names)
+    bound = dict.fromkeys(annotated, "is named by a quantization annotation")
+    bound.update(dict.fromkeys(names, "takes part in training, which changes it"))
+    bound.pop("", None)
+    return bound

@@ -1,0 +1,270 @@
+"""The protobuf wire format, as deep as maxfold needs it.
+
+`cut` walks a serialized ModelProto only where large tensor data can be, and returns the model without that
+data (the skeleton) and the regions that were cut out. `Pieces` is the way back: a message under
+construction whose large parts are still regions of a file.
+
+Source: the protobuf encoding specification; field numbers of onnx.proto.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from maxfold.model.storage import Region, Source, write_all
+
+# Data shorter than this stays in the skeleton: cutting it would cost more than parsing it.
+CUT_BYTES = 4096
+# protobuf's own parsers refuse deeper nesting.
+MAX_DEPTH = 100
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+
+# Field numbers of TensorProto.
+TENSOR_SEGMENT, FLOAT_DATA, RAW_DATA, DOUBLE_DATA = 3, 4, 9, 10
+_CUTTABLE = {FLOAT_DATA, RAW_DATA, DOUBLE_DATA}
+
+# Where tensors can be: message -> field number -> message of that field.
+_CHILDREN: dict[str, dict[int, str]] = {
+    "model": {7: "graph", 25: "function"},
+    "graph": {1: "node", 5: "tensor"},
+    "function": {7: "node", 11: "attribute"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph"},
+}
+# Fields that hold one message. Where one occurs more than once, protobuf merges the occurrences: none is then cut.
+_SINGULAR: dict[str, frozenset[int]] = {"model": frozenset({7}), "attribute": frozenset({5, 6})}
+
+
+class WireError(ValueError):
+    """The bytes are not a protobuf message; the text says where."""
+
+
+def encode_varint(value: int) -> bytes:
+    """A base-128 varint; `value` is not negative."""
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def field_header(number: int, nbytes: int) -> bytes:
+    """Tag and length of a length-delimited field."""
+    return encode_varint(number << 3 | BYTES) + encode_varint(nbytes)
+
+
+def split_fields(data: bytes, number: int) -> tuple[bytes, bytes]:
+    """A message's fields up to a field number, and the rest; protobuf writes known fields in ascending order."""
+    view = memoryview(data)
+    position = 0
+    while position < len(data):
+        start = position
+        tag, position = _varint(view, position, len(data))
+        if tag >> 3 > number:
+            return data[:start], data[start:]
+        if tag & 7 == BYTES:
+            nbytes, position = _varint(view, position, len(data))
+            position += nbytes
+        else:
+            position = _skip(view, position, len(data), tag & 7, tag >> 3)
+    return data, b""
+
+
+class Pieces:
+    """A message under construction: bytes, and regions that are copied only when it is written."""
+
+    __slots__ = ("nbytes", "parts")
+
+    def __init__(self, parts: Iterable[bytes | Region] = ()) -> None:
+        self.parts: list[bytes | Region] = []
+        self.nbytes = 0
+        for part in parts:
+            self.add(part)
+
+    def add(self, part: bytes | Region) -> None:
+        """Appends bytes or a region."""
+        self.parts.append(part)
+        self.nbytes += part.nbytes if isinstance(part, Region) else len(part)
+
+    def add_field(self, number: int, value: Pieces | Region | bytes) -> None:
+        """Appends a length-delimited field."""
+        if isinstance(value, bytes):
+            self.add(field_header(number, len(value)) + value)
+            return
+        self.add(field_header(number, value.nbytes))
+        if isinstance(value, Region):
+            self.add(value)
+            return
+        self.parts.extend(value.parts)
+        self.nbytes += value.nbytes
+
+    def write_to(self, target: BinaryIO) -> None:
+        """Writes all parts in order, small ones joined."""
+        small: list[bytes] = []
+        for part in self.parts:
+            if not isinstance(part, Region):
+                small.append(part)
+                continue
+            write_all(target, b"".join(small))
+            small.clear()
+            part.copy_to(target)
+        write_all(target, b"".join(small))
+
+    def to_bytes(self) -> bytes:
+        """The whole message in memory."""
+        return b"".join(bytes(part.view()) if isinstance(part, Region) else part for part in self.parts)
+
+
+@dataclass(slots=True)
+class Skeleton:
+    """A serialized model without its large tensor data.
+
+    A tensor whose data was cut out carries a `segment` whose `end` is `token` (a random number, so that no
+    file can forge it) and whose `begin` is the index of the cut.
+    """
+
+    token: int
+    data: bytes = b""
+    cuts: list[tuple[int, Region]] = field(default_factory=list)
+    """(field number of the TensorProto the region stood in, region)"""
+
+
+def cut(source: Source, left: frozenset[int] = frozenset()) -> Skeleton:
+    """Walks a serialized ModelProto and cuts out tensor data of at least CUT_BYTES bytes.
+
+    Data at the offsets `left` stays in. Raises `WireError` where the bytes are not a protobuf message.
+    """
+    skeleton = Skeleton(token=secrets.randbits(62))
+    pieces: list[bytes] = []
+    _Cutter(source, skeleton, left).message("model", 0, source.size, pieces, 0)
+    skeleton.data = b"".join(pieces)
+    return skeleton
+
+
+class _Cutter:
+    def __init__(self, source: Source, skeleton: Skeleton, left: frozenset[int]) -> None:
+        self._left = left
+        self._source = source
+        self._buffer = source.view(0, source.size)
+        self._skeleton = skeleton
+
+    def message(self, kind: str, start: int, end: int, out: list[bytes], depth: int) -> int:
+        """Appends the message's skeleton to `out`; returns its length."""
+        if depth > MAX_DEPTH:
+            raise WireError(f"messages are nested more than {MAX_DEPTH} deep at byte {start}")
+        if kind == "tensor":
+            return self._tensor(start, end, out)
+        buffer = self._buffer
+        run_start = start
+        length = 0
+        for field_start, child, number, value_start, value_end in self._large_children(kind, start, end):
+            inner: list[bytes] = []
+            inner_nbytes = self.message(child, value_start, value_end, inner, depth + 1)
+            if inner_nbytes == value_end - value_start:
+                continue
+            header = field_header(number, inner_nbytes)
+            out += (bytes(buffer[run_start:field_start]), header, *inner)
+            length += field_start - run_start + len(header) + inner_nbytes
+            run_start = value_end
+        out.append(bytes(buffer[run_start:end]))
+        return length + end - run_start
+
+    def _large_children(self, kind: str, start: int, end: int) -> list[tuple[int, str, int, int, int]]:
+        """The fields that are worth walking into: (start, message, number, start and end of the value)."""
+        buffer, children, singular = self._buffer, _CHILDREN[kind], _SINGULAR.get(kind, frozenset())
+        found: list[tuple[int, str, int, int, int]] = []
+        occurrences = dict.fromkeys(singular, 0)
+        position = start
+        while position < end:
+            field_start = position
+            tag, position = _varint(buffer, position, end)
+            wire_type, number = tag & 7, tag >> 3
+            if wire_type != BYTES:
+                position = _skip(buffer, position, end, wire_type, number)
+                continue
+            nbytes, position = _varint(buffer, position, end)
+            value_start, position = position, position + nbytes
+            if position > end:
+                raise WireError(f"a field of {nbytes} bytes at byte {field_start} goes past the end")
+            if number in singular:
+                occurrences[number] += 1
+            child = children.get(number)
+            if child is not None and nbytes >= CUT_BYTES:
+                found.append((field_start, child, number, value_start, position))
+        if any(count > 1 for count in occurrences.values()):
+            return [entry for entry in found if occurrences.get(entry[2], 0) < 2]
+        return found
+
+    def _tensor(self, start: int, end: int, out: list[bytes]) -> int:
+        """Cuts the data of a tensor that has exactly one cuttable data field and no segment of its own."""
+        buffer = self._buffer
+        found: list[tuple[int, int, int, int]] = []
+        has_segment = False
+        position = start
+        while position < end:
+            field_start = position
+            tag, position = _varint(buffer, position, end)
+            wire_type, number = tag & 7, tag >> 3
+            has_segment = has_segment or number == TENSOR_SEGMENT
+            if wire_type != BYTES:
+                if number in _CUTTABLE:
+                    has_segment = True
+                position = _skip(buffer, position, end, wire_type, number)
+                continue
+            nbytes, position = _varint(buffer, position, end)
+            if position + nbytes > end:
+                raise WireError(f"a field of {nbytes} bytes at byte {field_start} goes past the end")
+            if number in _CUTTABLE:
+                found.append((number, field_start, position, nbytes))
+            position += nbytes
+        if has_segment or len(found) != 1 or found[0][3] < CUT_BYTES or found[0][2] in self._left:
+            out.append(bytes(buffer[start:end]))
+            return end - start
+        number, field_start, value_start, nbytes = found[0]
+        self._skeleton.cuts.append((number, Region(self._source, value_start, nbytes)))
+        index = len(self._skeleton.cuts) - 1
+        marker = (
+            encode_varint(1 << 3) + encode_varint(index) + encode_varint(2 << 3) + encode_varint(self._skeleton.token)
+        )
+        parts = (
+            bytes(buffer[start:field_start]),
+            bytes(buffer[value_start + nbytes : end]),
+            field_header(TENSOR_SEGMENT, len(marker)) + marker,
+        )
+        out += parts
+        return sum(map(len, parts))
+
+
+def _varint(buffer: memoryview, position: int, end: int) -> tuple[int, int]:
+    if position >= end:
+        raise WireError(f"the data ends at byte {end} in the middle of a field")
+    byte = buffer[position]
+    if byte < 0x80:
+        return byte, position + 1
+    value = byte & 0x7F
+    for index in range(1, 10):
+        if position + index >= end:
+            raise WireError(f"the data ends at byte {end} in the middle of a number")
+        byte = buffer[position + index]
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value, position + index + 1
+    raise WireError(f"a number at byte {position} has more than ten bytes")
+
+
+def _skip(buffer: memoryview, position: int, end: int, wire_type: int, number: int) -> int:
+    if number == 0:
+        raise WireError(f"a field before byte {position} has the number 0")
+    if wire_type == VARINT:
+        return _varint(buffer, position, end)[1]
+    if wire_type not in (FIXED64, FIXED32):
+        raise WireError(f"a field before byte {position} has an unknown kind {wire_type}")
+    position += 8 if wire_type == FIXED64 else 4
+    if position > end:
+        raise WireError(f"the data ends at byte {end} in the middle of a number")
+    return position
