@@ -1,0 +1,77 @@
+"""Loading, saving and optimizing models: what the command line calls, and scripts can call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import onnx
+import onnx_graphsurgeon as gs
+
+from maxfold.model import Model, ModelError, read_onnx, write_onnx
+from maxfold.model.adopt import adopt, from_graphsurgeon
+from maxfold.model.onnx_writer import ExternalData, to_proto
+from maxfold.model.view import Math
+from maxfold.optimizer.pipeline import run_pipeline, select_passes
+from maxfold.optimizer.report import Report
+from maxfold.passes import Progress
+
+
+def load(source: str | Path | bytes | onnx.ModelProto | gs.Graph) -> Model:
+    """A model from a path, serialized bytes, a ModelProto (copied) or a graphsurgeon graph (adopted in place).
+
+    Weights stay in the file and are mapped when needed. Raises `ModelError` for anything that is no usable model.
+    """
+    if isinstance(source, gs.Graph):
+        return from_graphsurgeon(source)
+    if isinstance(source, (str, Path, bytes, onnx.ModelProto)):
+        return read_onnx(source)
+    raise TypeError(
+        f"a model is loaded from a path, bytes, ModelProto or graphsurgeon Graph, not {type(source).__name__}"
+    )
+
+
+def save(model: Model, target: str | Path | BinaryIO, *, external_data: ExternalData = "auto") -> int:
+    """Writes a model to a path or an open binary stream; returns the bytes written, external data included.
+
+    A path appears whole or not at all. `external_data`: "auto" leaves tensors where they were and goes by protobuf's
+    limit of 2 GiB, "always" puts tensors of 1 KiB and more into `<name>.onnx.data`, "never" brings all in.
+    Raises `ModelError` where that cannot be done.
+    """
+    return write_onnx(model, target, external_data=external_data)
+
+
+def optimize(
+    model: Model | onnx.ModelProto | gs.Graph,
+    *,
+    math: Math = "exact",
+    passes: Sequence[str] | None = None,
+    skip: Sequence[str] = (),
+    max_growth_bytes: int = 64 * 1024,
+    keep: Sequence[str] = (),
+    opset: int | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Rewrites a model in place and tells what was done.
+
+    `math`: "exact" gives the same bits on every input, "relaxed" may change rounding. `passes` names the passes to run
+    (all by default, always in the catalogue's order), `skip` those not to. The file may grow by `max_growth_bytes` a
+    node. Tensors and nodes named in `keep` are left alone. `opset` is the version of ONNX's operator set to upgrade to.
+    `progress` is called with the pass and its steps done and known. Raises `ModelError` for a model that cannot be used
+    or upgraded, or a name that does not exist.
+    """
+    if math not in ("exact", "relaxed"):
+        raise ModelError(f"math is 'exact' or 'relaxed', not {math!r}")
+    if isinstance(model, (str, Path, bytes)):
+        raise TypeError("optimize works in place: load() the file first, and save() the model it gives")
+    if isinstance(model, (onnx.ModelProto, gs.Graph)):
+        loaded = load(model)
+    else:
+        loaded = model
+        adopt(loaded)
+    selected = select_passes(passes, skip, {"max_growth_bytes": max_growth_bytes, "opset": opset})
+    report = run_pipeline(loaded, selected, math=math, keep=keep, progress=progress)
+    if isinstance(model, onnx.ModelProto) and report.changed:
+        model.CopyFrom(to_proto(loaded))
+    return report

@@ -1,0 +1,120 @@
+"""What is inside a model, as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from maxfold.model import Model, dtypes
+from maxfold.model.data import StoredData
+from maxfold.model.graph import Constant, Graph, Tensor
+
+INSPECTION_SCHEMA = "maxfold.inspection/1"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """A graph input or output. `dtype` is ONNX's name in lower case, None where it is not declared or no tensor;
+    a dimension is an int, a symbol's name or None; `shape` is None for an unknown rank. `has_default` marks an
+    initializer that the caller may override."""
+
+    name: str
+    type: str
+    dtype: str | None
+    shape: tuple[int | str | None, ...] | None
+    has_default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantInfo:
+    """A constant: where it stands, its type and its stored bytes."""
+
+    name: str
+    dtype: str | None
+    shape: tuple[int, ...]
+    nbytes: int
+    is_external: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a model holds. Nodes are counted in all scopes, Constant nodes not; sizes are stored bytes.
+
+    `operators` counts nodes by operator, with the domain before it where that is not ONNX's own; the most frequent
+    come first. `largest_constants` lists at most ten.
+    """
+
+    format: str
+    ir_version: int
+    opsets: dict[str, int]
+    producer: str
+    graph_name: str
+    doc_string: str
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    nodes: int
+    operators: dict[str, int]
+    subgraphs: int
+    functions: tuple[str, ...]
+    constants: int
+    constant_bytes: int
+    external_constants: int
+    largest_constants: tuple[ConstantInfo, ...]
+    metadata: dict[str, str]
+    file_bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The inspection as JSON-ready data of schema "maxfold.inspection/1" (see docs/json.md)."""
+        return {"schema": INSPECTION_SCHEMA, **asdict(self)}
+
+
+def inspect(model: Model) -> Inspection:
+    """What a model holds; no weight is read."""
+    scopes = list(model.scopes())
+    constants = [constant for scope in scopes for constant in scope.constants]
+    operators = Counter(
+        f"{node.domain}.{node.op}" if node.domain not in (None, "", "ai.onnx") else node.op
+        for scope in scopes
+        for node in scope.nodes
+        if node.op != "Constant"
+    )
+    graph = model.graph
+    return Inspection(
+        format=model.format,
+        ir_version=model.ir_version,
+        opsets=model.opsets(graph),
+        producer=" ".join(filter(None, (graph.producer_name, graph.producer_version))),
+        graph_name=graph.name or "",
+        doc_string=model.proto.doc_string or graph.doc_string or "",
+        inputs=tuple(_tensor(tensor, graph) for tensor in graph.inputs),
+        outputs=tuple(_tensor(tensor, graph) for tensor in graph.outputs),
+        nodes=sum(operators.values()),
+        operators=dict(sorted(operators.items(), key=lambda item: (-item[1], item[0]))),
+        subgraphs=len(scopes) - 1 - len(model.functions),
+        functions=tuple("::".join(filter(None, function.key)) for function in model.functions),
+        constants=len(constants),
+        constant_bytes=sum(constant.data.nbytes for constant in constants),
+        external_constants=sum(map(_is_external, constants)),
+        largest_constants=tuple(map(_constant, sorted(constants, key=lambda item: -item.data.nbytes)[:10])),
+        metadata={entry.key: entry.value for entry in model.proto.metadata_props},
+        file_bytes=model.file_bytes,
+    )
+
+
+def _tensor(tensor: Tensor, graph: Graph) -> TensorInfo:
+    found = None if tensor.dtype is None else dtypes.from_numpy(tensor.dtype)
+    shape = None if tensor.shape is None else tuple(tensor.shape)
+    has_default = isinstance(tensor, Constant) and tensor.name in graph.input_info
+    kind = str(tensor.type).removesuffix("_type")
+    return TensorInfo(tensor.name, kind, None if found is None else str(found), shape, has_default)
+
+
+def _constant(constant: Constant) -> ConstantInfo:
+    data = constant.data
+    dtype = None if data.dtype is None else str(data.dtype)
+    return ConstantInfo(constant.name, dtype, data.shape, data.nbytes, _is_external(constant))
+
+
+def _is_external(constant: Constant) -> bool:
+    return isinstance(constant.data, StoredData) and constant.data.field is None

@@ -1,0 +1,110 @@
+"""Which passes run, in which order, and how often."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from maxfold.model import Model, ModelError
+from maxfold.model.edit import Edit
+from maxfold.model.view import Math
+from maxfold.optimizer.report import PassReport, Report
+from maxfold.passes import CATALOGUE, DeclineRecord, Pass, PassResult, Progress
+from maxfold.passes.upgrade_opset import UpgradeOpset
+
+# Every rewrite reduces nodes, operands or constants, so rounds end by themselves; real models need two.
+_MAX_ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PassInfo:
+    """A pass of the catalogue: its name, what it does, whether it is exact, and its options with their defaults."""
+
+    name: str
+    summary: str
+    mode: str
+    options: Mapping[str, Any]
+
+
+def catalogue() -> tuple[PassInfo, ...]:
+    """All passes in the order in which they run."""
+    return tuple(
+        PassInfo(entry.name, entry.summary, entry.mode, {field.name: field.default for field in fields(entry)})  # type: ignore[arg-type]
+        for entry in CATALOGUE
+    )
+
+
+def select_passes(passes: Sequence[str] | None, skip: Iterable[str], options: Mapping[str, Any]) -> list[Pass]:
+    """The passes to run, with those of `options` that are theirs. Raises `ModelError` for a name that is none."""
+    known = [entry.name for entry in CATALOGUE]
+    skipped = set(skip)
+    for name in (*(passes or ()), *skipped):
+        if name not in known:
+            raise ModelError(f"{name!r} is not a pass; the passes are {', '.join(known)}")
+    chosen = [entry for entry in CATALOGUE if (passes is None or entry.name in passes) and entry.name not in skipped]
+    if options.get("opset") is not None and UpgradeOpset not in chosen:
+        raise ModelError(f"an opset to upgrade to needs the pass {UpgradeOpset.name!r}, which is not to run")
+    selected: list[Pass] = []
+    for entry in chosen:
+        own = {field.name for field in fields(entry)}  # type: ignore[arg-type]
+        selected.append(entry(**{name: value for name, value in options.items() if name in own}))
+    return selected
+
+
+def run_pipeline(
+    model: Model,
+    passes: Sequence[Pass],
+    *,
+    math: Math = "exact",
+    keep: Iterable[str] = (),
+    progress: Progress | None = None,
+) -> Report:
+    """Runs passes in turn until a whole round changes nothing. The model is changed in place."""
+    started = time.perf_counter()
+    before = _counts(model)
+    edit = Edit(model, math=math, keep=_checked_keep(model, keep))
+    totals = {entry.name: (0, 0.0) for entry in passes}
+    results: dict[str, PassResult] = {}
+    for _ in range(_MAX_ROUNDS):
+        changes = 0
+        for entry in passes:
+            result = entry.run(edit, progress)
+            results[entry.name] = result
+            count, seconds = totals[entry.name]
+            totals[entry.name] = (count + result.changes, seconds + result.elapsed_seconds)
+            changes += result.changes
+        if not changes:
+            break
+    declines = tuple(decline for result in results.values() for decline in result.declines)
+    after = _counts(model)
+    return Report(
+        math=math, nodes_before=before[0], nodes_after=after[0], constants_before=before[1], constants_after=after[1],
+        constant_bytes_before=before[2], constant_bytes_after=after[2],
+        passes=tuple(PassReport(name, count, seconds) for name, (count, seconds) in totals.items()),
+        declines=declines, relaxed_gain=_relaxed_gain(declines, math), elapsed_seconds=time.perf_counter() - started,
+    )  # fmt: skip
+
+
+def _relaxed_gain(declines: Iterable[DeclineRecord], math: Math) -> int:
+    return sum(decline.relaxed_gain for decline in declines) if math == "exact" else 0
+
+
+def _counts(model: Model) -> tuple[int, int, int]:
+    return model.node_count(), sum(1 for _ in model.constants()), model.constant_bytes()
+
+
+def _checked_keep(model: Model, keep: Iterable[str]) -> frozenset[str]:
+    """The names to keep; one that names nothing is a mistake of the caller's."""
+    wanted = frozenset(keep)
+    left = set(wanted)
+    if not left:
+        return wanted
+    for scope in model.scopes():
+        left -= {tensor.name for tensor in (*scope.inputs, *scope.constants)}
+        for node in scope.nodes:
+            left -= {node.name, *(tensor.name for tensor in node.outputs)}
+    if left:
+        raise ModelError(f"nothing in the model is named {min(left)!r}; --keep takes names of tensors or nodes")
+    return wanted

@@ -1,0 +1,232 @@
+"""fuse-add: the constants of a tree of Add become one.
+
+Exact for integers, whose wrap-around addition is associative. For floats only the removal of an exact zero is exact;
+the rest needs `--math relaxed`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from maxfold.model.data import Array
+from maxfold.model.edit import Edit
+from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.view import View
+from maxfold.passes import kernels
+from maxfold.passes.driver import run_rules
+from maxfold.passes.fold_constants import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.operands import all_equal_bits, keeps_shape, merge_constants, why_not_inlined
+from maxfold.passes.rule import Decline, Match, Pass, PassResult, Progress, Rule
+
+# From this operator set on Add broadcasts as numpy does; before, by attributes and in one direction only.
+_BROADCASTING_OPSET = 7
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedZero:
+    """An Add node that gives its other operand."""
+
+    node: Node
+    operand: Tensor
+
+    def apply(self, edit: Edit) -> None:
+        """Lets the consumers read the operand."""
+        edit.replace_uses(self.node.outputs[0], self.operand)
+        edit.remove_node(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedConstants:
+    """The constants of a tree: the node that keeps their sum, and the nodes that go with the others."""
+
+    holder: Node
+    value: Array
+    collapsed: tuple[Node, ...]
+
+    def apply(self, edit: Edit) -> None:
+        """Puts the sum in the place of one constant; the nodes of the others give their other operand."""
+        total = edit.add_constant(self.value, like=self.holder.outputs[0])
+        edit.set_inputs(
+            self.holder, [total if isinstance(operand, Constant) else operand for operand in self.holder.inputs]
+        )
+        for node in self.collapsed:
+            other = next(operand for operand in node.inputs if not isinstance(operand, Constant))
+            edit.replace_uses(node.outputs[0], other)
+            edit.remove_node(node)
+
+
+@dataclass(frozen=True, slots=True)
+class DropZero(Rule):
+    """x + 0 is x: for integers, and for floats where the zero is -0.0 (with `--math relaxed` also +0.0).
+
+    Removes one node a match.
+    """
+
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Add")})
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """Declines where the constant may change the shape or the sign of a zero."""
+        if not _is_add(node, view):
+            return None
+        for constant, other in (node.inputs, reversed(node.inputs)):
+            if not isinstance(constant, Constant) or isinstance(other, Constant):
+                continue
+            result = _drop(node, constant, other, view)
+            if result is not None:
+                return result
+        return None
+
+
+def _drop(node: Node, constant: Constant, other: Tensor, view: View) -> Match | Decline | None:
+    reason = view.why_not_constant(constant)
+    if reason is not None:
+        return Decline(reason)
+    dtype = constant.data.dtype
+    assert dtype is not None
+    if dtype.is_packed or dtype.kind not in ("int", "uint", "float"):
+        return None
+    is_float = dtype.kind == "float"
+    is_negative = is_float and all_equal_bits(constant, -0.0)
+    if not is_negative and not all_equal_bits(constant, 0):
+        return None
+    opset = view.opset(node)
+    if opset is None or opset < _BROADCASTING_OPSET:
+        return Decline("Add before operator set 7 broadcasts by attributes")
+    if not keeps_shape(constant, [other], view):
+        return Decline(f"{constant.name!r} is zero but its shape {list(constant.data.shape)} may widen the result")
+    blocked = view.why_not_replaceable(node.outputs[0], other)
+    if blocked is not None:
+        return Decline(blocked)
+    if is_float and not is_negative and view.math == "exact":
+        # Where other constants stand in the same tree, adding them up counts this node already.
+        is_counted = _is_inner(node, view) or len(_holders(node, view)[0]) > 1
+        return Decline("x + 0.0 is not x for x = -0.0; only with --math relaxed", relaxed_gain=0 if is_counted else 1)
+    return DroppedZero(node, other)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectConstants(Rule):
+    """(x + c) + d is x + (c + d), over a whole tree of Add.
+
+    Removes one node for each constant but one.
+    """
+
+    max_growth_bytes: int
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Add")})
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """Declines for floats in exact mode, where inner sums are needed elsewhere, or constants would grow."""
+        opset = view.opset(node)
+        if opset is None or not _is_add(node, view) or _is_inner(node, view):
+            return None
+        holders, reason = _holders(node, view)
+        constants: dict[Node, Constant] = {}
+        for holder in holders:
+            constant = _constant_operand(holder)
+            refusal = view.why_not_constant(constant)
+            if refusal is None:
+                constants[holder] = constant
+            reason = reason or refusal
+        if len(constants) < 2:
+            return None if reason is None or not holders else Decline(reason)
+        if opset < _BROADCASTING_OPSET:
+            return Decline("Add before operator set 7 broadcasts by attributes")
+        dtype = next(iter(constants.values())).data.dtype
+        if dtype is None or dtype.kind not in ("int", "uint", "float") or dtype.is_packed:
+            return None
+        result = self._collect(constants, view, opset)
+        if isinstance(result, CollectedConstants) and dtype.kind == "float" and view.math == "exact":
+            why = "float addition may round differently in another order; only with --math relaxed"
+            return Decline(why, relaxed_gain=len(result.collapsed))
+        return result or (None if reason is None else Decline(reason))
+
+    def _collect(self, holders: Mapping[Node, Constant], view: View, opset: int) -> CollectedConstants | Decline | None:
+        kernel = kernels.find("", "Add", opset)
+        if kernel is None:
+            return Decline(f"no kernel for Add of operator set {opset}")
+        constants = list(holders.values())
+        refusal = kernels.check(kernel, [constant.data.dtype for constant in constants[:2]], opset)
+        if refusal is not None:
+            return Decline(refusal)
+        evaluate = kernel.evaluate
+
+        def total(arrays: Sequence[Array]) -> Array:
+            return functools.reduce(lambda left, right: evaluate([left, right], {}, opset), arrays)
+
+        merged, reason = merge_constants(constants, Counter(constants), total, view, self.max_growth_bytes)
+        if not merged:
+            return None if reason is None else Decline(reason)
+        nodes = list(holders)
+        group = merged[0]
+        if not _is_finite(group.value) and all(_is_finite(constants[index].values) for index in group.members):
+            return Decline("the sum of the constants overflows")
+        return CollectedConstants(
+            nodes[group.members[0]], group.value, tuple(nodes[index] for index in group.members[1:])
+        )
+
+
+def _is_finite(array: Array) -> bool:
+    return array.dtype.kind in "iu" or bool(np.isfinite(array.astype(np.float64)).all())
+
+
+def _is_add(node: Node, view: View) -> bool:
+    if not view.is_operator(node, "Add") or len(node.inputs) != 2 or len(node.outputs) != 1:
+        return False
+    return all(operand.name for operand in node.inputs)
+
+
+def _is_inner(node: Node, view: View) -> bool:
+    """Whether the Add that reads a node's result will look at it as part of its own tree."""
+    consumers = view.consumers(node.outputs[0]) if view.use_count(node.outputs[0]) == 1 else []
+    return (
+        len(consumers) == 1
+        and _is_add(consumers[0], view)
+        and not view.is_kept(consumers[0])
+        and why_not_inlined(node.outputs[0], consumers[0], view) is None
+    )
+
+
+def _holders(root: Node, view: View) -> tuple[list[Node], str | None]:
+    """The nodes of a tree of Add that have one constant operand, nearest to the root first, and why it ends."""
+    holders: list[Node] = []
+    reason = None
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        variables = [operand for operand in node.inputs if not isinstance(operand, Constant)]
+        if len(variables) == 1:
+            holders.append(node)
+        for operand in reversed(variables):
+            producer = view.producer(operand)
+            if producer is None or not _is_add(producer, view):
+                continue
+            refusal = why_not_inlined(operand, root, view)
+            if refusal is None:
+                pending.append(producer)
+            elif any(isinstance(inner, Constant) for inner in producer.inputs):
+                reason = reason or refusal
+    return holders, reason
+
+
+def _constant_operand(node: Node) -> Constant:
+    return next(operand for operand in node.inputs if isinstance(operand, Constant))
+
+
+@dataclass(frozen=True)
+class FuseAddPass(Pass):
+    """`max_growth_bytes`: how much the file may grow where merged constants are used elsewhere too."""
+
+    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
+    name: ClassVar[str] = "fuse-add"
+    summary: ClassVar[str] = "add up the constants of Add chains, drop added zeros"
+    mode: ClassVar[str] = "exact, more with relaxed"
+
+    def run(self, edit: Edit, progress: Progress | None = None) -> PassResult:
+        """One worklist run over all Add nodes."""
+        return run_rules(self.name, [DropZero(), CollectConstants(self.max_growth_bytes)], edit, progress)

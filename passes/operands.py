@@ -1,0 +1,137 @@
+"""Operands of associative operators: where a tree of one operator ends, and what its constants come to."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxfold.model.broadcast import BroadcastError, numpy_shape
+from maxfold.model.data import Array
+from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.view import View
+
+# Constants of more different shapes than this in one tree are merged with those of equal shape only.
+_MAX_SHAPES = 32
+
+
+def why_not_inlined(tensor: Tensor, consumer: Node, view: View) -> str | None:
+    """Why the node that makes an operand cannot become part of the node that reads it, None where it can."""
+    producer = view.producer(tensor)
+    assert producer is not None
+    if producer.scope is not consumer.scope:
+        return f"{tensor.name!r} is made in another graph"
+    if view.is_graph_output(tensor):
+        return f"{tensor.name!r} is a graph output"
+    if view.use_count(tensor) != 1:
+        return f"{tensor.name!r} has {view.use_count(tensor)} uses"
+    if view.is_kept(producer):
+        return f"{tensor.name!r} is to be kept"
+    return view.why_fixed(tensor)
+
+
+@dataclass(frozen=True, slots=True)
+class MergedConstant:
+    """A constant that takes the place of several: their values combined, and their places in the list merged from."""
+
+    value: Array
+    members: tuple[int, ...]
+
+
+def merge_constants(
+    constants: Sequence[Constant],
+    uses: Counter[Constant],
+    combine: Callable[[Sequence[Array]], Array],
+    view: View,
+    max_growth_bytes: int,
+) -> tuple[list[MergedConstant], str | None]:
+    """Groups of constants that may be one, where the result has no more bytes than they have.
+
+    `uses` counts how often the tree reads each, which tells what goes from the file. Returns the groups of at least
+    two and, where some could not join any, the reason.
+    """
+    by_shape: dict[tuple[int, ...], list[int]] = {}
+    for index, constant in enumerate(constants):
+        by_shape.setdefault(constant.data.shape, []).append(index)
+    groups: list[tuple[tuple[int, ...], list[int]]] = []
+    for shape, members in by_shape.items():
+        place = _fitting(groups, shape, members, constants)
+        if place is None:
+            groups.append((shape, members))
+        else:
+            groups[place] = (numpy_shape(groups[place][0], shape), groups[place][1] + members)
+    reason = None
+    if len(groups) > 1:
+        shapes = " and ".join(str(list(shape)) for shape, _ in groups[:2])
+        reason = f"constants of shapes {shapes} would be larger merged than they are apart"
+    merged: list[MergedConstant] = []
+    for shape, members in groups:
+        if len(members) < 2:
+            continue
+        distinct = dict.fromkeys(constants[index] for index in members)
+        dying = sum(constant.data.nbytes for constant in distinct if view.dies_with(constant, uses[constant]))
+        growth = _nbytes(shape, constants[0]) - dying
+        if growth > max_growth_bytes:
+            reason = f"merging constants would make the file grow by {growth} bytes, more than {max_growth_bytes}"
+            continue
+        merged.append(MergedConstant(combine([constants[index].values for index in members]), tuple(sorted(members))))
+    return merged, reason
+
+
+def _fitting(
+    groups: Sequence[tuple[tuple[int, ...], list[int]]],
+    shape: tuple[int, ...],
+    members: Sequence[int],
+    constants: Sequence[Constant],
+) -> int | None:
+    """The first group that constants of a shape can join without making the whole larger."""
+    if len(groups) > _MAX_SHAPES:
+        return None
+    for place, (group_shape, group_members) in enumerate(groups):
+        try:
+            joined = numpy_shape(group_shape, shape)
+        except BroadcastError:
+            continue
+        everything = {constants[index] for index in (*group_members, *members)}
+        if _nbytes(joined, constants[0]) <= sum(constant.data.nbytes for constant in everything):
+            return place
+    return None
+
+
+def _nbytes(shape: tuple[int, ...], constant: Constant) -> int:
+    dtype = constant.data.dtype
+    assert dtype is not None
+    return dtype.nbytes(math.prod(shape))
+
+
+def keeps_shape(removed: Tensor, others: Iterable[Tensor], view: View) -> bool:
+    """Whether the broadcast shape of `others` is provably the same with and without a constant operand."""
+    assert isinstance(removed, Constant)
+    shape = removed.data.shape
+    remaining = list(others)
+    if not remaining:
+        return False
+    if not shape:
+        return True
+    shapes = [found for found in map(view.shape, remaining) if found is not None]
+    if not any(len(other) >= len(shape) for other in shapes):
+        return False
+    return all(
+        dim == 1 or any(len(other) >= axis and other[-axis] == dim for other in shapes)
+        for axis, dim in enumerate(reversed(shape), start=1)
+    )
+
+
+def all_equal_bits(constant: Constant, value: object) -> bool:
+    """Whether every element of a constant has the bits of `value`; looks at the first one before the rest."""
+    array = constant.values
+    if not array.size:
+        return False
+    expected = np.asarray(value, array.dtype).tobytes()
+    if array.reshape(-1)[:1].tobytes() != expected:
+        return False
+    codes = np.ascontiguousarray(array).view(np.uint8).reshape(array.size, -1)
+    return bool((codes == np.frombuffer(expected, np.uint8)).all())

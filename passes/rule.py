@@ -1,0 +1,80 @@
+"""What a rule is: it looks, and says what it would do or why not; the driver does the rest."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from maxfold.model.edit import Edit
+from maxfold.model.graph import Node
+from maxfold.model.view import View
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of the pass, the steps done and the steps known so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """Why a rewrite that was considered is not done.
+
+    `relaxed_gain` counts the nodes that would go if `--math relaxed` were allowed.
+    """
+
+    reason: str
+    relaxed_gain: int = 0
+
+
+class Match(Protocol):
+    """A rewrite that has been decided on: all its state, and the edit that carries it out."""
+
+    def apply(self, edit: Edit) -> None:
+        """Changes the model. Cannot fail."""
+
+
+class Rule(ABC):
+    """One rewrite. Frozen: what a match finds lives in the match.
+
+    `operators` lists (domain, operator) of the nodes that `match` is called with, "" for ONNX's own domain.
+    Every rule reduces a measure (nodes, operands), which is why the driver ends.
+    """
+
+    operators: ClassVar[frozenset[tuple[str, str]]]
+
+    @abstractmethod
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """A rewrite of the node, the reason against it, or None where there is nothing to consider. Pure."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclineRecord:
+    """A decline as it is reported: which pass, at which node (or tensor), and why."""
+
+    rule: str
+    node: str
+    operator: str
+    reason: str
+    relaxed_gain: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """What one run of a pass did."""
+
+    name: str
+    changes: int
+    declines: tuple[DeclineRecord, ...]
+    elapsed_seconds: float
+
+
+class Pass(ABC):
+    """A named step over a whole model. Subclasses are frozen dataclasses whose fields are the pass's options."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    mode: ClassVar[str] = "exact"
+
+    @abstractmethod
+    def run(self, edit: Edit, progress: Progress | None = None) -> PassResult:
+        """Runs over the model once, to the end of what it can do; `edit` is flushed."""
