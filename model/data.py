@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from onnx_graphsurgeon.ir.tensor import LazyValues
 from maxfold.model import dtypes
 from maxfold.model.dtypes import DType
 from maxfold.model.errors import ModelError
-from maxfold.model.storage import Region, Source
+from maxfold.model.storage import Region
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,14 +43,6 @@ class TensorData(LazyValues):  # type: ignore[misc]  # graphsurgeon is not typed
         """The stored bytes, not read where they are in a file: equal for equal values of one dtype."""
         raise NotImplementedError
 
-    def chunks(self) -> Iterator[bytes]:
-        """The stored bytes in pieces, read without mapping them."""
-        return _region(self.stored()).chunks()
-
-    def sample(self) -> bytes:
-        """A few of the stored bytes, which tell most different constants apart."""
-        return _region(self.stored()).sample(64)
-
     def load(self) -> Array:
         """The values, under the name that graphsurgeon calls."""
         return self.array()
@@ -76,8 +67,8 @@ class StoredData(TensorData):
         self.field = field
 
     def array(self) -> Array:
-        if self.dtype is None:
-            raise ModelError("a constant of unknown element type has no values to compute with")
+        if self.dtype is None or self.dtype.kind == "opaque":
+            raise ModelError("a constant of this element type has no values to compute with")
         if self.dtype.is_packed:
             return _frozen(numpy_helper.to_array(_raw_proto(self.dtype, self.shape, bytes(self.region.view()))))
         return np.frombuffer(self.region.view(), self.dtype.numpy).reshape(self.shape)
@@ -169,10 +160,6 @@ class SparseData(TensorData):
 
     def stored(self) -> Region | bytes:
         return bytes(self.proto.SerializeToString(deterministic=True))
-
-
-def _region(stored: Region | bytes) -> Region:
-    return stored if isinstance(stored, Region) else Region(Source(stored), 0, len(stored))
 
 
 def tensor_proto(array: Array, dtype: DType | None, name: str = "") -> onnx.TensorProto:

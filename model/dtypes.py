@@ -18,7 +18,8 @@ class DType:
     """One element type.
 
     `numpy` is the dtype of unpacked elements; `bits` is the width of a stored element, which is smaller
-    than the numpy item for 1- to 6-bit types and 0 for strings, which have no fixed width.
+    than the numpy item for 1- to 6-bit types and 0 for strings, which have no fixed width. `kind` is "float", "int",
+    "uint", "bool", "complex", "string" or "opaque" (not decoded); `group` elements are stored together.
     """
 
     name: str
@@ -27,10 +28,11 @@ class DType:
     numpy: np.dtype[Any]
     bits: int
     kind: str
+    group: int = 1
 
     def nbytes(self, count: int) -> int:
         """Stored bytes of `count` elements, the last byte filled up."""
-        return (count * self.bits + 7) // 8
+        return (-(-count // self.group) * self.group * self.bits + 7) // 8
 
     @property
     def is_packed(self) -> bool:
@@ -41,8 +43,10 @@ class DType:
         return self.name.lower()
 
 
-def _row(name: str, onnx: int | None, openvino: str | None, numpy: Any, bits: int, kind: str) -> DType:
-    return DType(name, onnx, openvino, np.dtype(numpy), bits, kind)
+def _row(
+    name: str, onnx: int | None, openvino: str | None, numpy: Any, bits: int, kind: str, *, group: int = 1
+) -> DType:
+    return DType(name, onnx, openvino, np.dtype(numpy), bits, kind, group)
 
 
 DTYPES: tuple[DType, ...] = (
@@ -74,11 +78,16 @@ DTYPES: tuple[DType, ...] = (
     _row("INT2", 26, None, ml_dtypes.int2, 2, "int"),
     _row("FLOAT6E2M3", 27, None, ml_dtypes.float6_e2m3fn, 6, "float"),
     _row("FLOAT6E3M2", 28, None, ml_dtypes.float6_e3m2fn, 6, "float"),
+    # Of OpenVINO alone: carried through, and never computed with.
+    _row("U1", None, "u1", np.uint8, 1, "opaque"),
+    _row("U3", None, "u3", np.uint8, 3, "opaque", group=8),
+    _row("U6", None, "u6", np.uint8, 6, "opaque", group=4),
+    _row("NF4", None, "nf4", np.uint8, 4, "opaque"),
 )
 
 _BY_ONNX = {row.onnx: row for row in DTYPES if row.onnx is not None}
 _BY_OPENVINO = {row.openvino: row for row in DTYPES if row.openvino is not None}
-_BY_NUMPY = {row.numpy: row for row in DTYPES}
+_BY_NUMPY = {row.numpy: row for row in DTYPES if row.kind != "opaque"}
 
 
 def from_onnx(value: int) -> DType | None:

@@ -55,8 +55,8 @@ class Variable(gs.Variable):  # type: ignore[misc]
 class Constant(gs.Constant):  # type: ignore[misc]
     """A value known before run time: an initializer, or the output of a Constant node.
 
-    `origin` is what the file said of it: a TensorProto or SparseTensorProto without large data, or the
-    NodeProto of a Constant node; None if new. `position` is that of the Constant node.
+    `origin` is what the file said of it: a TensorProto or SparseTensorProto without large data, the NodeProto of a
+    Constant node, or the Const layer of an IR; None if new. `position` is that of the Constant node.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Constant(gs.Constant):  # type: ignore[misc]
     outputs: list[Node]
     scope: Graph
     _values: Any
-    origin: onnx.TensorProto | onnx.SparseTensorProto | onnx.NodeProto | None
+    origin: Any
     position: int
     type = "tensor_type"
 
@@ -108,7 +108,8 @@ class Graph(gs.Graph):  # type: ignore[misc]
 
     `constants` lists its initializers and Constant nodes' outputs in the file's order, unused ones too.
     `value_info`, `input_info` and `output_info` keep what the file declares of results, inputs (by name) and outputs;
-    declarations of the names in `forgotten` are not written any more.
+    declarations of the names in `forgotten` are not written any more. `results` are the Result layers of an IR, one an
+    output.
     """
 
     nodes: list[Node]
@@ -120,6 +121,7 @@ class Graph(gs.Graph):  # type: ignore[misc]
     input_info: dict[str, onnx.ValueInfoProto]
     output_info: list[onnx.ValueInfoProto]
     forgotten: set[str]
+    results: list[Any]
     parent: Node | None
 
     __eq__ = object.__eq__
@@ -196,6 +198,7 @@ def init_scope(graph: Graph, parent: Node | None, proto: Any) -> None:
     graph.proto = proto
     graph.value_info, graph.input_info, graph.output_info = [], {}, []
     graph.forgotten = set()
+    graph.results = []
     graph.parent = parent
 
 

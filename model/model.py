@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import onnx
 
@@ -19,7 +20,7 @@ class Model:
     """A model in memory. Weights are views of the files it was read from.
 
     `proto` holds the fields of the file beside graph and functions. `file_bytes` counts the bytes of all files read.
-    `has_external_data` tells whether the file kept tensors in other files.
+    `has_external_data` tells whether the file kept tensors in other files. `net` is what an IR says of itself.
     """
 
     graph: Graph
@@ -29,6 +30,7 @@ class Model:
     file_bytes: int = 0
     has_external_data: bool = False
     format: str = "onnx"
+    net: Any = None
 
     @property
     def ir_version(self) -> int:

@@ -12,6 +12,10 @@ from maxfold.model.model import ONNX_DOMAINS, Model, graph_protos
 
 Math = Literal["exact", "relaxed"]
 
+# OpenVINO's operations are nodes of the domains "openvino.opset1", "openvino.opset2" and so on.
+IR_DOMAIN = "openvino"
+IR_PREFIX = "openvino."
+
 
 class View:
     """A model as rules see it, kept up to date by `Edit`.
@@ -88,7 +92,10 @@ class View:
         versions = self._opsets.get(root)
         if versions is None:
             versions = self._opsets[root] = self.model.opsets(root)
-        return versions.get(domain_of(node))
+        domain = domain_of(node)
+        if domain == IR_DOMAIN:
+            return opset_number(node.domain.removeprefix(IR_PREFIX))
+        return versions.get(domain)
 
     def is_operator(self, node: Node, operator: str, domain: str = "") -> bool:
         """Whether a node is that operator of that domain, and not a model-local function of that name."""
@@ -226,8 +233,17 @@ class View:
 
 
 def domain_of(node: Node) -> str:
-    """The node's domain, "" for ONNX's own under either of its names."""
-    return "" if (node.domain or "") in ONNX_DOMAINS else node.domain
+    """The node's domain: "" for ONNX's own under either of its names, "openvino" for any of OpenVINO's."""
+    domain = node.domain or ""
+    if domain in ONNX_DOMAINS:
+        return ""
+    return IR_DOMAIN if domain.startswith(IR_PREFIX) else domain
+
+
+def opset_number(version: str) -> int | None:
+    """The number of an OpenVINO operator set such as "opset1", None for others ("extension")."""
+    digits = version.removeprefix("opset")
+    return int(digits) if digits != version and digits.isdecimal() and len(digits) < 4 else None
 
 
 def _bound_names(model: Model) -> dict[str, str]:

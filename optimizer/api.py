@@ -9,7 +9,7 @@ from typing import BinaryIO
 import onnx
 import onnx_graphsurgeon as gs
 
-from maxfold.model import Model, ModelError, read_onnx, write_onnx
+from maxfold.model import Model, ModelError, read_onnx, read_openvino, write_onnx, write_openvino
 from maxfold.model.adopt import adopt, from_graphsurgeon
 from maxfold.model.onnx_writer import ExternalData, to_proto
 from maxfold.model.view import Math
@@ -21,10 +21,14 @@ from maxfold.passes import Progress
 def load(source: str | Path | bytes | onnx.ModelProto | gs.Graph) -> Model:
     """A model from a path, serialized bytes, a ModelProto (copied) or a graphsurgeon graph (adopted in place).
 
+    A path with the suffix `.xml` is an OpenVINO IR with its weights in the `.bin` file beside it; others are ONNX.
+
     Weights stay in the file and are mapped when needed. Raises `ModelError` for anything that is no usable model.
     """
     if isinstance(source, gs.Graph):
         return from_graphsurgeon(source)
+    if isinstance(source, (str, Path)) and is_openvino_path(source):
+        return read_openvino(source)
     if isinstance(source, (str, Path, bytes, onnx.ModelProto)):
         return read_onnx(source)
     raise TypeError(
@@ -39,7 +43,18 @@ def save(model: Model, target: str | Path | BinaryIO, *, external_data: External
     limit of 2 GiB, "always" puts tensors of 1 KiB and more into `<name>.onnx.data`, "never" brings all in.
     Raises `ModelError` where that cannot be done.
     """
+    is_openvino = isinstance(target, (str, Path)) and is_openvino_path(target)
+    if is_openvino != (model.format == "openvino"):
+        there, here = ("OpenVINO IR", "ONNX") if is_openvino else ("ONNX", "OpenVINO IR")
+        raise ModelError(f"{target}: would be {there}, but the model is {here}; convert it first")
+    if is_openvino and isinstance(target, (str, Path)):
+        return write_openvino(model, target)
     return write_onnx(model, target, external_data=external_data)
+
+
+def is_openvino_path(path: str | Path) -> bool:
+    """Whether a path names an IR: by its suffix `.xml`."""
+    return str(path).lower().endswith(".xml")
 
 
 def optimize(

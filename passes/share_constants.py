@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import ClassVar
 
-from maxfold.model.data import SparseData, TensorData
+from maxfold.model.data import SparseData
 from maxfold.model.edit import Edit
+from maxfold.model.equality import equal_groups
 from maxfold.model.graph import Constant, Graph
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 
@@ -39,13 +38,12 @@ class ShareConstants(Pass):
 
 def _share(scope: Graph, edit: Edit, declines: list[DeclineRecord]) -> int:
     changes = 0
-    for group in _candidates(scope):
+    for group in _equal_constants(scope):
         kept: list[Constant] = []
         for constant in group:
-            twins = [other for other in kept if _is_equal(other.data, constant.data)]
-            reasons = [_why_not(twin, constant, edit) for twin in twins]
+            reasons = [_why_not(twin, constant, edit) for twin in kept]
             if None in reasons:
-                edit.replace_uses(constant, twins[reasons.index(None)])
+                edit.replace_uses(constant, kept[reasons.index(None)])
                 edit.remove_constant(constant)
                 changes += 1
                 continue
@@ -55,29 +53,19 @@ def _share(scope: Graph, edit: Edit, declines: list[DeclineRecord]) -> int:
     return changes
 
 
-def _candidates(scope: Graph) -> Iterator[list[Constant]]:
-    """Groups of constants that agree in dtype, shape, size and a sample, in the file's order.
-
-    Bytes are sampled only where another constant has the same dtype, shape and size.
-    """
-    known = [
-        constant
-        for constant in scope.constants
-        if constant.data.dtype is not None and not isinstance(constant.data, SparseData)
-    ]
-    for group in _grouped(known, lambda data: (data.dtype, data.shape, data.nbytes)):
-        yield from _grouped(group, lambda data: data.sample())
-
-
-def _grouped(constants: list[Constant], key: Callable[[TensorData], object]) -> list[list[Constant]]:
-    groups: dict[object, list[Constant]] = {}
-    for constant in constants:
-        groups.setdefault(key(constant.data), []).append(constant)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-def _is_equal(a: TensorData, b: TensorData) -> bool:
-    return all(left == right for left, right in zip_longest(a.chunks(), b.chunks()))
+def _equal_constants(scope: Graph) -> list[list[Constant]]:
+    """Groups of constants of one dtype, shape and value, in the file's order."""
+    by_type: dict[object, list[Constant]] = {}
+    for constant in scope.constants:
+        data = constant.data
+        if data.dtype is not None and not isinstance(data, SparseData):
+            by_type.setdefault((data.dtype, data.shape, data.nbytes), []).append(constant)
+    groups: list[list[Constant]] = []
+    for constants in by_type.values():
+        if len(constants) > 1:
+            found = equal_groups([constant.data.stored() for constant in constants])
+            groups += [[constants[index] for index in group] for group in found]
+    return groups
 
 
 def _why_not(twin: Constant, constant: Constant, edit: Edit) -> str | None:

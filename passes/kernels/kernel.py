@@ -117,10 +117,12 @@ def _signature(operator: str, domain: str, opset: int) -> _Signature | None:
         return None
     if schema.deprecated:
         return None
+    # `FormalParameter.types` would say the same, but fails in onnx 1.20.
+    allowed = {row.type_param_str: frozenset(row.allowed_type_strs) for row in schema.type_constraints}
     inputs = tuple(
         _Input(
             variable=formal.type_str if formal.is_homogeneous else None,
-            types=frozenset(formal.types),
+            types=allowed.get(formal.type_str, frozenset([formal.type_str])),
             optional=formal.option == defs.OpSchema.FormalParameterOption.Optional,
         )
         for formal in schema.inputs

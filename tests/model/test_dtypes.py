@@ -16,6 +16,8 @@ LIMITS: Any = ml_dtypes
 
 ONNX_ROWS = [dtype for dtype in DTYPES if dtype.onnx is not None]
 OPENVINO_ROWS = [dtype for dtype in DTYPES if dtype.openvino is not None]
+# Opaque types share numpy's uint8 with the real one: their values are never looked at.
+COMPUTED_ROWS = [dtype for dtype in DTYPES if dtype.kind != "opaque"]
 KNOWN_TO_ONNX = dict(TensorProto.DataType.items())
 
 
@@ -38,20 +40,22 @@ def test_lower_case_name_is_the_name_in_operator_schemas() -> None:
     written = {
         text
         for schema in defs.get_all_schemas_with_history()
-        for formal in (*schema.inputs, *schema.outputs)
-        for text in formal.types
+        for constraint in schema.type_constraints
+        for text in constraint.allowed_type_strs
         if text.startswith("tensor(")
     }
+    assert "tensor(bfloat16)" in written
     assert written <= {f"tensor({dtype})" for dtype in DTYPES}
 
 
 @pytest.mark.parametrize("column", ["name", "onnx", "openvino", "numpy"])
 def test_columns_have_no_duplicates(column: str) -> None:
-    values = [getattr(dtype, column) for dtype in DTYPES if getattr(dtype, column) is not None]
+    rows = COMPUTED_ROWS if column == "numpy" else DTYPES
+    values = [getattr(dtype, column) for dtype in rows if getattr(dtype, column) is not None]
     assert len(set(values)) == len(values)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", COMPUTED_ROWS, ids=str)
 def test_kind_and_width(dtype: DType) -> None:
     if dtype.kind == "string":
         assert dtype.bits == 0
@@ -82,7 +86,7 @@ def test_found_by_openvino_name(dtype: DType) -> None:
     assert from_openvino(dtype.openvino) is dtype
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", COMPUTED_ROWS, ids=str)
 def test_found_by_numpy_type(dtype: DType) -> None:
     assert from_numpy(dtype.numpy) is dtype
     assert from_numpy(np.empty(0, dtype.numpy).dtype) is dtype

@@ -80,7 +80,8 @@ def elements(dtype: DType) -> st.SearchStrategy[int]:
     near_one = st.integers(one - (4 << digits), one + (form.precision + 3 << digits))
     least = st.integers(0, 4 << digits)
     magnitude = st.sampled_from(magnitudes) | st.one_of(near_one, near_one, least)
-    return st.builds(lambda size, negative: size | negative << (dtype.bits - 1), magnitude, st.booleans()) | (anything)
+    either_sign = st.builds(lambda size, negative: size | negative << (dtype.bits - 1), magnitude, st.booleans())
+    return either_sign | anything
 
 
 @st.composite

@@ -1,0 +1,86 @@
+"""An XML file as a tree, read without entities, DTDs or network, and within bounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from lxml import etree
+
+from maxfold.model.errors import ModelError
+from maxfold.model.storage import FileSource
+
+# Bodies nest a few levels each; nothing legitimate comes near.
+_MAX_DEPTH = 250
+_CLOSING = b"</net>"
+_CHUNK_BYTES = 1 << 16
+
+
+class _PrologEndError(Exception):
+    """The first element has been seen."""
+
+
+def read_tree(path: Path) -> Any:
+    """The root element of an IR file. Raises `ModelError` for what is no XML or no IR, in one line."""
+    source = FileSource(path)
+    if not source.size:
+        raise ModelError(f"{path}: is empty; give the path of an IR file")
+    data = source.read(0, source.size)
+    # OpenVINO reads nothing behind the root element; neither do we.
+    end = data.rfind(_CLOSING)
+    _check_prolog(path, data)
+    if end < 0:
+        raise ModelError(f"{path}: is not an OpenVINO IR, or is cut short: it has no end of <net>")
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        dtd_validation=False,
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=False,
+    )
+    try:
+        root = etree.fromstring(data[: end + len(_CLOSING)], parser)
+    except etree.XMLSyntaxError as error:
+        raise ModelError(f"{path}: is not well-formed XML: {error.msg}") from None
+    if tag(root) != "net":
+        raise ModelError(f"{path}: is not an OpenVINO IR: its root is <{tag(root)}>, not <net>")
+    return root
+
+
+def _check_prolog(path: Path, data: bytes) -> None:
+    """Refuses a DOCTYPE before anything in it is looked at."""
+    parser = expat.ParserCreate()
+
+    def refuse(*_: object) -> None:
+        raise ModelError(f"{path}: has a DOCTYPE, which IR files have no use for and which can be harmful; remove it")
+
+    def stop(*_: object) -> None:
+        raise _PrologEndError
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = stop
+    try:
+        for start in range(0, len(data), _CHUNK_BYTES):
+            parser.Parse(data[start : start + _CHUNK_BYTES], start + _CHUNK_BYTES >= len(data))
+    except _PrologEndError:
+        return
+    except expat.ExpatError as error:
+        raise ModelError(f"{path}: is not an OpenVINO IR: {expat.errors.messages[error.code]}") from None
+
+
+def tag(element: Any) -> str:
+    """An element's name without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def children(element: Any, name: str) -> list[Any]:
+    """The children of that name, in any namespace."""
+    return [child for child in element if tag(child) == name]
+
+
+def child(element: Any, name: str) -> Any | None:
+    """The first child of that name, None where there is none."""
+    return next((item for item in element if tag(item) == name), None)

@@ -1,0 +1,48 @@
+"""String constants of IR: a count, offsets and UTF-8 text in one blob."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from maxfold.model.data import Array, StoredData
+from maxfold.model.dtypes import DType
+from maxfold.model.errors import ModelError
+from maxfold.model.storage import Region
+
+_WORD_BYTES = 4
+
+
+class StringData(StoredData):
+    """Strings in a region: int32 count, count + 1 int32 offsets of which the first is 0, then the text."""
+
+    def __init__(self, region: Region, dtype: DType, shape: tuple[int, ...], what: str) -> None:
+        super().__init__(region, dtype, shape, None)
+        count = math.prod(shape)
+        header = np.frombuffer(region.source.read(region.offset, min(region.nbytes, _WORD_BYTES)), np.uint8)
+        if header.size < _WORD_BYTES or int(header.view("<i4")[0]) != count:
+            raise ModelError(f"{what} has {count} strings by its shape, but other data; the file is damaged")
+        if region.nbytes < _WORD_BYTES * (count + 2):
+            raise ModelError(f"{what} has {count} strings but only {region.nbytes} bytes; the file is damaged")
+
+    def array(self) -> Array:
+        """The strings as an array of objects."""
+        view = self.region.view()
+        count = math.prod(self.shape)
+        offsets = np.frombuffer(view, "<i4", count + 1, _WORD_BYTES)
+        text = bytes(view[_WORD_BYTES * (count + 2) :])
+        if (np.diff(offsets) < 0).any() or offsets[0] != 0 or offsets[-1] > len(text):
+            raise ModelError("a string constant has offsets outside its text; the file is damaged")
+        items = [text[start:end].decode("utf-8", "replace") for start, end in pairwise(offsets)]
+        array = np.empty(count, np.object_)
+        array[:] = items
+        return array.reshape(self.shape)
+
+
+def encode_strings(array: Array) -> bytes:
+    """The blob of an array of strings."""
+    items = [item if isinstance(item, bytes) else str(item).encode() for item in array.reshape(-1)]
+    offsets = np.cumsum([0, *map(len, items)]).astype("<i4")
+    return np.array([len(items)], "<i4").tobytes() + offsets.tobytes() + b"".join(items)

@@ -1,0 +1,351 @@
+"""Writing IR: the `.xml` and `.bin` pair, together or not at all; weights go from file to file.
+
+Layers keep the order, names, attributes and rt_info that they had; ids are numbered anew.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from lxml import etree
+
+from maxfold.model import dtypes
+from maxfold.model.adopt import adopt
+from maxfold.model.data import TensorData
+from maxfold.model.equality import equal_groups
+from maxfold.model.errors import ModelError
+from maxfold.model.graph import Constant, Graph, Node, Tensor
+from maxfold.model.model import Model
+from maxfold.model.openvino.bodies import BODY_TYPES
+from maxfold.model.openvino.ir import ConstantLayer, Element, Net, Parameter, PortMapEntry, Result, layer_of, port_of
+from maxfold.model.openvino.strings import StringData, encode_strings
+from maxfold.model.openvino.text import precision
+from maxfold.model.output import Writer, real_path, write_files
+from maxfold.model.storage import Region, write_all
+
+# Where layers that no file had stand among the others.
+_FIRST, _EARLY, _LAST = -2, -1, 1 << 60
+
+
+def write_openvino(model: Model, path: str | Path) -> int:
+    """Writes a model as IR: `path` and the `.bin` file beside it; returns the bytes of both.
+
+    Raises `ModelError` where they cannot be written.
+    """
+    adopt(model)
+    target = real_path(path)
+    weights = Weights(model)
+    root = _net(model, weights)
+    etree.indent(root, "\t")
+    document = etree.tostring(root, xml_declaration=True, encoding="utf-8")
+
+    def write_xml(file: BinaryIO) -> None:
+        write_all(file, document)
+
+    return write_files([(target.with_suffix(".bin"), weights.writer()), (target, write_xml)])
+
+
+class Weights:
+    """The layout of the `.bin` file: constants in the order of the model, equal ones once."""
+
+    def __init__(self, model: Model) -> None:
+        self._offsets: dict[Constant, tuple[int, int]] = {}
+        self._parts: list[tuple[int, Region | bytes]] = []
+        self._end = 0
+        constants = [constant for constant in model.constants() if constant.name or constant.outputs]
+        stored = [_stored(constant.data) for constant in constants]
+        first_of: dict[int, int] = {}
+        for group in equal_groups(stored):
+            first_of.update(dict.fromkeys(group, group[0]))
+        for index, constant in enumerate(constants):
+            twin = first_of.get(index, index)
+            if twin == index:
+                self._offsets[constant] = self._place(stored[index], constant.data)
+            else:
+                self._offsets[constant] = self._offsets[constants[twin]]
+
+    def _place(self, data: Region | bytes, values: TensorData) -> tuple[int, int]:
+        nbytes = data.nbytes if isinstance(data, Region) else len(data)
+        alignment = max(1, values.dtype.bits // 8) if values.dtype is not None else 1
+        offset = -(-self._end // alignment) * alignment
+        if nbytes:
+            self._parts.append((offset, data))
+            self._end = offset + nbytes
+        return offset, nbytes
+
+    def place_of(self, constant: Constant) -> tuple[int, int]:
+        """Offset and size of a constant's bytes."""
+        return self._offsets[constant]
+
+    def writer(self) -> Writer:
+        """Writes the file."""
+
+        def write(file: BinaryIO) -> None:
+            position = 0
+            for offset, data in self._parts:
+                write_all(file, b"\0" * (offset - position))
+                if isinstance(data, Region):
+                    data.copy_to(file)
+                    position = offset + data.nbytes
+                else:
+                    write_all(file, data)
+                    position = offset + len(data)
+
+        return write
+
+
+def _stored(data: TensorData) -> Region | bytes:
+    if data.dtype is not None and data.dtype.kind == "string" and not isinstance(data, StringData):
+        return encode_strings(data.array())
+    return data.stored()
+
+
+def _net(model: Model, weights: Weights) -> Element:
+    net = model.net or Net(11, model.graph.name)
+    root = etree.Element("net")
+    if net.name is not None:
+        root.set("name", net.name)
+    root.set("version", str(net.version))
+    for key, value in net.attributes.items():
+        root.set(key, value)
+    _scope(root, model.graph, weights)
+    root.extend(deepcopy(item) for item in net.extra)
+    return root
+
+
+def _scope(root: Element, graph: Graph, weights: Weights) -> None:
+    """Adds the layers and edges of a scope."""
+    entries: list[tuple[int, Any]] = [
+        (_position(tensor.__dict__["parameter"], _FIRST), tensor) for tensor in graph.inputs
+    ]
+    entries += [(constant.position if constant.position >= 0 else _EARLY, constant) for constant in graph.constants]
+    entries += [(node.position, node) for node in graph.nodes]
+    results = _results(graph)
+    entries += [(_position(result, _LAST), result) for result in results]
+    entries.sort(key=lambda entry: entry[0])
+    layers = etree.SubElement(root, "layers")
+    ids: dict[Any, str] = {id(item): str(index) for index, (_, item) in enumerate(entries)}
+    sources: dict[Tensor, tuple[int, str]] = {}
+    edges: list[tuple[int, str, int, str]] = []
+    pending: list[tuple[int, list[Tensor], list[str]]] = []
+    for index, (_, item) in enumerate(entries):
+        builder = _LayerBuilder(etree.SubElement(layers, "layer"), index, weights)
+        if isinstance(item, Node):
+            inputs, input_ids, output_ids = builder.node(item)
+            sources.update((tensor, (index, port)) for tensor, port in zip(item.outputs, output_ids, strict=True))
+            pending.append((index, inputs, input_ids))
+        elif isinstance(item, Result):
+            tensor = graph.outputs[next(place for place, result in enumerate(results) if result is item)]
+            pending.append((index, [tensor], builder.result(item, tensor)))
+        else:
+            sources[item] = (index, builder.constant(item) if isinstance(item, Constant) else builder.parameter(item))
+    for index, tensors, input_ids in pending:
+        for tensor, port in zip(tensors, input_ids, strict=True):
+            edges.append((*sources[tensor], index, port))
+    edges.sort(key=lambda edge: (edge[0], edge[2]))
+    element = etree.SubElement(root, "edges")
+    for source, source_port, target, target_port in edges:
+        edge = etree.SubElement(element, "edge")
+        for key, value in zip(
+            ("from-layer", "from-port", "to-layer", "to-port"), (source, source_port, target, target_port), strict=True
+        ):
+            edge.set(key, str(value))
+    for node in graph.nodes:
+        if node.op in BODY_TYPES:
+            _bodies(layers[int(ids[id(node)])], node, weights)
+
+
+def _position(item: Parameter | Result, default: int) -> int:
+    return item.position if item.position >= 0 else default
+
+
+def _results(graph: Graph) -> list[Result]:
+    if len(graph.results) != len(graph.outputs):
+        raise ModelError(
+            f"graph {graph.name!r} has {len(graph.outputs)} outputs but {len(graph.results)} Result layers"
+        )
+    return graph.results
+
+
+class _LayerBuilder:
+    """Fills one <layer> element."""
+
+    def __init__(self, element: Element, layer_id: int, weights: Weights) -> None:
+        self._element = element
+        self._weights = weights
+        element.set("id", str(layer_id))
+
+    def node(self, node: Node) -> tuple[list[Tensor], list[str], list[str]]:
+        """A layer of a node; returns its inputs and the ids of its ports."""
+        layer = layer_of(node)
+        version = (node.domain or "").partition(".")[2] or "extension"
+        self._head(node.name, node.op, version, None if layer is None else layer.attributes)
+        data = {key: value for key, value in node.attrs.items() if isinstance(value, str)}
+        if data or node.__dict__.get("has_data"):
+            self._data(data)
+        if layer is not None:
+            self._element.extend(deepcopy(item) for item in layer.extra)
+        inputs = list(node.inputs)
+        input_ids, output_ids = _port_ids(node)
+        self._inputs(inputs, input_ids)
+        self._outputs(node.outputs, output_ids)
+        return inputs, input_ids, output_ids
+
+    def parameter(self, tensor: Tensor) -> str:
+        """A Parameter layer; returns the id of its port."""
+        parameter: Parameter = tensor.__dict__["parameter"]
+        self._head(parameter.layer.name, "Parameter", parameter.layer.version, parameter.layer.attributes)
+        self._data(parameter.data)
+        self._element.extend(deepcopy(item) for item in parameter.layer.extra)
+        port_id = _own_id(tensor, "0")
+        self._outputs([tensor], [port_id])
+        return port_id
+
+    def result(self, result: Result, tensor: Tensor) -> list[str]:
+        """A Result layer; returns the id of its port."""
+        self._head(result.layer.name, "Result", result.layer.version, result.layer.attributes)
+        if result.data is not None:
+            self._data(result.data)
+        self._element.extend(deepcopy(item) for item in result.layer.extra)
+        ids = result.layer.input_ids[:1] or ["0"]
+        self._inputs([tensor], ids)
+        return ids
+
+    def constant(self, constant: Constant) -> str:
+        """A Const layer; returns the id of its port."""
+        origin = constant.origin if isinstance(constant.origin, ConstantLayer) else None
+        layer = None if origin is None else origin.layer
+        self._head(
+            constant.name if layer is None else layer.name,
+            "Const",
+            "opset1" if layer is None else layer.version,
+            None if layer is None else layer.attributes,
+        )
+        data = constant.data
+        if data.dtype is None or data.dtype.openvino is None:
+            raise ModelError(f"constant {constant.name!r} is of type {data.dtype}, which OpenVINO does not have")
+        offset, size = self._weights.place_of(constant)
+        self._data(
+            {
+                "element_type": data.dtype.openvino,
+                "shape": ", ".join(map(str, data.shape)),
+                "offset": str(offset),
+                "size": str(size),
+                **({} if origin is None else origin.data),
+            }
+        )
+        if layer is not None:
+            self._element.extend(deepcopy(item) for item in layer.extra)
+        port_id = _own_id(constant, "0")
+        self._outputs([constant], [port_id])
+        return port_id
+
+    def _head(self, name: str, kind: str, version: str, attributes: dict[str, str] | None) -> None:
+        for key, value in (("name", name), ("type", kind), ("version", version), *(attributes or {}).items()):
+            self._element.set(key, value)
+
+    def _data(self, values: dict[str, str]) -> None:
+        data = etree.SubElement(self._element, "data")
+        for key, value in values.items():
+            data.set(key, value)
+
+    def _inputs(self, tensors: list[Tensor], ids: list[str]) -> None:
+        if not tensors:
+            return
+        element = etree.SubElement(self._element, "input")
+        for tensor, port_id in zip(tensors, ids, strict=True):
+            _port(element, tensor, port_id)
+
+    def _outputs(self, tensors: list[Tensor], ids: list[str]) -> None:
+        if not tensors:
+            return
+        element = etree.SubElement(self._element, "output")
+        for tensor, port_id in zip(tensors, ids, strict=True):
+            port = _port(element, tensor, port_id)
+            known = port_of(tensor)
+            if known is None:
+                continue
+            if known.names is not None:
+                port.set("names", known.names)
+            port.extend(deepcopy(item) for item in known.extra)
+
+
+def _port(parent: Element, tensor: Tensor, port_id: str) -> Element:
+    """A port with precision and dimensions: a copy of what is known, which no reader relies on."""
+    element = etree.SubElement(parent, "port")
+    element.set("id", port_id)
+    known = port_of(tensor)
+    if isinstance(tensor, Constant):
+        element.set("precision", precision(tensor.data.dtype))
+        dims = [str(dim) for dim in tensor.data.shape]
+    elif known is not None:
+        element.set("precision", known.precision)
+        dims = known.dims
+    else:
+        dtype = None if tensor.dtype is None else dtypes.from_numpy(tensor.dtype)
+        element.set("precision", precision(dtype))
+        dims = [str(dim) if isinstance(dim, int) else "-1" for dim in tensor.shape or ()]
+    for dim in dims:
+        etree.SubElement(element, "dim").text = dim
+    return element
+
+
+def _port_ids(node: Node) -> tuple[list[str], list[str]]:
+    """The ids of a node's input and output ports: the file's, where they still fit."""
+    layer = layer_of(node)
+    ports = [port_of(tensor) for tensor in node.outputs]
+    outputs = [port.port_id for port in ports if port is not None and port.port_id is not None]
+    if layer is not None and len(layer.input_ids) == len(node.inputs) and len(set(outputs)) == len(node.outputs):
+        return layer.input_ids, outputs
+    inputs = [str(index) for index in range(len(node.inputs))]
+    return inputs, [str(index + len(inputs)) for index in range(len(node.outputs))]
+
+
+def _own_id(tensor: Tensor, default: str) -> str:
+    port = port_of(tensor)
+    return default if port is None or port.port_id is None else port.port_id
+
+
+def _bodies(element: Element, node: Node, weights: Weights) -> None:
+    """Adds maps and bodies to a layer, where OpenVINO puts them: maps before the ports, bodies behind."""
+    ids: dict[str, tuple[list[str], list[str]]] = {}
+    for name in BODY_TYPES[node.op]:
+        body = node.attrs.get(name)
+        if not isinstance(body, Graph):
+            continue
+        root = etree.SubElement(element, name)
+        _scope(root, body, weights)
+        ids[name] = _layer_ids(root)
+    place = next((index for index, item in enumerate(element) if item.tag in ("input", "output")), 0)
+    for name in reversed(BODY_TYPES[node.op]):
+        entries = node.attrs.get(name)
+        if isinstance(entries, list):
+            body_name = {"then_port_map": "then_body", "else_port_map": "else_body"}.get(name, "body")
+            element.insert(place, _map(name, entries, *ids[body_name]))
+
+
+def _layer_ids(root: Element) -> tuple[list[str], list[str]]:
+    """The ids of the Parameter and Result layers of a written body, in the order of its inputs and outputs."""
+    layers = root.find("layers")
+    parameters = [layer.get("id") for layer in layers if layer.get("type") == "Parameter"]
+    results = [layer.get("id") for layer in layers if layer.get("type") == "Result"]
+    return parameters, results
+
+
+def _map(name: str, entries: list[PortMapEntry], parameters: list[str], results: list[str]) -> Element:
+    element = etree.Element(name)
+    for entry in entries:
+        item = etree.SubElement(element, entry.tag)
+        if name == "back_edges":
+            assert entry.body_output is not None
+            assert entry.body_input is not None
+            item.set("from-layer", results[entry.body_output])
+            item.set("to-layer", parameters[entry.body_input])
+        for key, value in entry.attributes.items():
+            item.set(key, value)
+        if name != "back_edges":
+            place = entry.body_input
+            item.set("internal_layer_id", parameters[place] if place is not None else results[entry.body_output or 0])
+    return element
