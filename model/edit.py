@@ -14,6 +14,7 @@ import onnx
 
 from maxfold.model.data import Array, ArrayData
 from maxfold.model.graph import Constant, Graph, Node, Tensor, new_constant, new_node, new_variable, subgraphs
+from maxfold.model.inference import TensorType
 from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.names import NameAllocator
 from maxfold.model.order import sorted_nodes
@@ -69,6 +70,7 @@ class Edit(View):
         model = self.model
         if model.ir_version < 3:
             model.proto.ir_version = model.graph.ir_version = 3
+        if not model.proto.opset_import:
             model.proto.opset_import.add(domain="")
         imports = list(model.proto.opset_import)
         for function in model.functions:
@@ -128,6 +130,8 @@ class Edit(View):
         tensor.__dict__.update(
             _values=ArrayData(array), _export_dtype=None, data_location=None, origin=None, position=-1
         )
+        # A layer of an IR has a name of its own, which its constant takes over.
+        tensor.__dict__["layer_name"] = node.name
         tensor.scope.constants.append(tensor)
         tensor.scope.forgotten.add(tensor.name)
         self._touch(self.consumers(tensor))
@@ -239,6 +243,11 @@ class Edit(View):
             self._output_uses[tensor] = left
         else:
             self._output_uses.pop(tensor, None)
+
+    def _derive_types(self) -> dict[Tensor, TensorType]:
+        # What edits have removed still stands in the lists until they are flushed.
+        self.flush()
+        return super()._derive_types()
 
     def _few_consumers(self, tensor: Tensor) -> Iterable[Node]:
         """What still reads a tensor that has lost a consumer: a rule may have waited for its last but one."""

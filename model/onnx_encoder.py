@@ -277,7 +277,7 @@ def _shell(constant: Constant, name: str) -> onnx.TensorProto:
         for field in _DATA_FIELDS:
             shell.ClearField(field)
     data = constant.data
-    if not isinstance(data, StoredData):
+    if not isinstance(data, StoredData) or not isinstance(origin, onnx.TensorProto):
         assert data.dtype is not None
         assert data.dtype.onnx is not None
         shell.data_type = data.dtype.onnx

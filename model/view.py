@@ -194,8 +194,11 @@ class View:
             return constant_type(tensor)
         if self._types is None:
             # Derived once: rewrites keep the value of every tensor that stays, and so its type.
-            self._types = infer_types(self.model)
+            self._types = self._derive_types()
         return self._types.get(tensor)
+
+    def _derive_types(self) -> dict[Tensor, TensorType]:
+        return infer_types(self.model)
 
     def why_not_replaceable(self, old: Tensor, new: Tensor) -> str | None:
         """Why not every use of `old` can read `new` instead, None where it can.
@@ -208,6 +211,8 @@ class View:
             return self.why_fixed(old)
         if not self.is_graph_output(old):
             return None
+        if self.model.net is not None and self.model.net.version == 10:
+            return f"{old.name!r} is an output, which an IR of version 10 names after the layer that makes it"
         if isinstance(new, Constant):
             return f"{old.name!r} is a graph output and {new.name!r} a constant"
         if not new.inputs or new.scope is not old.scope:

@@ -12,10 +12,12 @@ import onnx_graphsurgeon as gs
 from maxfold.model import Model, ModelError, read_onnx, read_openvino, write_onnx, write_openvino
 from maxfold.model.adopt import adopt, from_graphsurgeon
 from maxfold.model.onnx_writer import ExternalData, to_proto
+from maxfold.model.openvino.ir import VERSIONS
 from maxfold.model.view import Math
 from maxfold.optimizer.pipeline import run_pipeline, select_passes
 from maxfold.optimizer.report import Report
 from maxfold.passes import Progress
+from maxfold.passes.conversion import DEFAULT_OPSET, OPSETS, TABLE, convert_to_onnx, convert_to_openvino
 
 
 def load(source: str | Path | bytes | onnx.ModelProto | gs.Graph) -> Model:
@@ -90,3 +92,23 @@ def optimize(
     if isinstance(model, onnx.ModelProto) and report.changed:
         model.CopyFrom(to_proto(loaded))
     return report
+
+
+def convert(model: Model, *, to: str, opset: int | None = None, ir_version: int = 11) -> Model:
+    """A new model in the other format; the given one stays as it is, and weights stay in its files.
+
+    `to` is "openvino" or "onnx". `opset` is the version of ONNX's operator set to write (17 by default), `ir_version`
+    10 or 11. Raises `ConversionError` (a `ModelError`) that names everything that cannot be converted.
+    """
+    if to not in ("onnx", "openvino"):
+        raise ModelError(f"a model is converted to 'onnx' or 'openvino', not {to!r}")
+    if to == model.format:
+        raise ModelError(f"the model is {to} already; optimize rewrites within one format")
+    if to == "openvino":
+        if ir_version not in VERSIONS:
+            raise ModelError(f"IR versions 10 and 11 can be written, not {ir_version}")
+        return convert_to_openvino(model, TABLE, ir_version=ir_version)
+    chosen = DEFAULT_OPSET if opset is None else opset
+    if not OPSETS[0] <= chosen <= OPSETS[1]:
+        raise ModelError(f"operator sets {OPSETS[0]} to {OPSETS[1]} can be written, not {chosen}")
+    return convert_to_onnx(model, TABLE, opset=chosen)

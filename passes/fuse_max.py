@@ -16,6 +16,7 @@ from maxfold.model.view import View
 from maxfold.passes import kernels
 from maxfold.passes.driver import run_rules
 from maxfold.passes.fold_constants import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.fuse_maximum import FuseMaximum
 from maxfold.passes.operands import MergedConstant, all_equal_bits, keeps_shape, merge_constants, why_not_inlined
 from maxfold.passes.rule import Decline, Match, Pass, PassResult, Progress, Rule
 
@@ -201,5 +202,7 @@ class FuseMaxPass(Pass):
     summary: ClassVar[str] = "join chains and trees of Max into one variadic Max"
 
     def run(self, edit: Edit, progress: Progress | None = None) -> PassResult:
-        """One worklist run over all Max nodes."""
-        return run_rules(self.name, [FuseMax(self.max_growth_bytes)], edit, progress)
+        """One worklist run over all Max nodes, and all Maximum nodes of an IR."""
+        return run_rules(
+            self.name, [FuseMax(self.max_growth_bytes), FuseMaximum(self.max_growth_bytes)], edit, progress
+        )

@@ -8,13 +8,16 @@ from typing import ClassVar
 
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Graph, Node, subgraphs
+from maxfold.model.view import IR_DOMAIN
 from maxfold.passes.rule import Pass, PassResult, Progress
 
 
 @dataclass(frozen=True)
 class RemoveDeadNodes(Pass):
-    """Roots are the outputs of all graphs, and nodes without outputs (sinks). Unused constants go too, except those
-    that the interface, training or annotations name."""
+    """Roots are the outputs of all graphs, and sinks: nodes without outputs, and what sets a variable of an IR.
+
+    Unused constants go too, except those that the interface, training or annotations name.
+    """
 
     name: ClassVar[str] = "remove-dead-nodes"
     summary: ClassVar[str] = "remove nodes and constants that nothing needs"
@@ -69,4 +72,4 @@ def _roots_of(graph: Graph, edit: Edit) -> list[Node]:
 def _is_root(node: Node, edit: Edit) -> bool:
     if edit.is_kept(node) or any(edit.is_bound(tensor) for tensor in node.outputs):
         return True
-    return not any(tensor.name for tensor in node.outputs)
+    return edit.is_operator(node, "Assign", IR_DOMAIN) or not any(tensor.name for tensor in node.outputs)

@@ -238,4 +238,5 @@ def _tensor(value: upgrades.Value | None, node: Node, edit: Edit) -> Tensor:
     if not isinstance(value, Draft):
         return value
     inputs = [_tensor(item, node, edit) for item in value.inputs]
-    return edit.add_node(value.op, inputs, before=node, attributes=value.attributes).outputs[0]
+    made = edit.add_node(value.op, inputs, before=node, domain=node.domain or "", attributes=value.attributes)
+    return made.outputs[0]

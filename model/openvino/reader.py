@@ -288,6 +288,11 @@ def split_names(names: str) -> list[str]:
     return [name for name in (*found, current) if name]
 
 
+def join_names(names: list[str]) -> str:
+    """Escaped tensor names as a port lists them: sorted, each once."""
+    return ",".join(sorted(dict.fromkeys(names)))
+
+
 def _layer(element: Any, layer_id: str) -> Layer:
     what = f"layer {layer_id}"
     name, kind, version = (_required(element, key, what) for key in _CORE_ATTRIBUTES[1:])

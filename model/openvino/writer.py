@@ -218,7 +218,7 @@ class _LayerBuilder:
         origin = constant.origin if isinstance(constant.origin, ConstantLayer) else None
         layer = None if origin is None else origin.layer
         self._head(
-            constant.name if layer is None else layer.name,
+            constant.__dict__.get("layer_name", constant.name) if layer is None else layer.name,
             "Const",
             "opset1" if layer is None else layer.version,
             None if layer is None else layer.attributes,

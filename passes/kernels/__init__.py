@@ -9,10 +9,12 @@ from __future__ import annotations
 from maxfold.passes.kernels.add import ADD
 from maxfold.passes.kernels.kernel import Kernel, KernelError, by_operator, check
 from maxfold.passes.kernels.max import MAX
+from maxfold.passes.kernels.openvino_add import OPENVINO_ADD
+from maxfold.passes.kernels.openvino_maximum import OPENVINO_MAXIMUM
 
 __all__ = ["KERNELS", "Kernel", "KernelError", "check", "find"]
 
-KERNELS: tuple[Kernel, ...] = (ADD, MAX)
+KERNELS: tuple[Kernel, ...] = (ADD, MAX, OPENVINO_ADD, OPENVINO_MAXIMUM)
 
 # Submodules are attributes of this package: in this file the name `max` is a module, not the builtin.
 _KERNELS_BY_OPERATOR = by_operator(KERNELS)

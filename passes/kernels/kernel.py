@@ -31,7 +31,8 @@ class Kernel:
 
     `output_shape(shapes, attributes, opset)` allocates nothing. `evaluate(arrays, attributes, opset)`
     gives a new C-contiguous array of that shape and of the node's type, and leaves its inputs alone.
-    Both expect inputs that `check` found right, and raise KernelError.
+    Both expect inputs that `check` found right, and raise KernelError. `input_check(dtypes)` says what is
+    wrong with the inputs of an operator that has no ONNX schema.
     """
 
     operator: str
@@ -41,6 +42,7 @@ class Kernel:
     numeric_policy: str
     output_shape: Callable[[Sequence[Shape], Attributes, int], Shape]
     evaluate: Callable[[Sequence[Array], Attributes, int], Array]
+    input_check: Callable[[Sequence[DType | None]], str | None] | None = None
 
 
 def by_operator(kernels: Iterable[Kernel]) -> dict[tuple[str, str], list[Kernel]]:
@@ -57,6 +59,8 @@ def check(kernel: Kernel, dtypes: Sequence[DType | None], opset: int) -> str | N
     Asks the operator's schema in force at `opset` for the number of inputs, their types, and the equality
     of types that are bound to one type variable.
     """
+    if kernel.input_check is not None:
+        return kernel.input_check(dtypes)
     newest_opset = _newest_opset(kernel.domain)
     if opset > newest_opset:
         return f"opset {opset} is unknown: the installed onnx package knows opsets up to {newest_opset}"

@@ -1,0 +1,40 @@
+"""One row of the conversion table: an ONNX operator and an OpenVINO operation, and the way from each to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+ToOpenvino = Callable[[OpenvinoSite], None]
+ToOnnx = Callable[[OnnxSite], None]
+
+REQUIRED = None
+"""In `Row.openvino_attributes`: the attribute has no default, an IR without it is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A pair of operators.
+
+    `form` is "same", "renamed", "attribute to input", "variadic to chain" or "custom". `onnx_attributes` are all
+    attributes that the ONNX side may have, `openvino_attributes` those of the OpenVINO side with the defaults that its
+    reader has; a node with any other is refused. `onnx_versions` and `openvino_versions` are the first and last
+    operator sets of the operator's own versions that the row knows (a later operator set that leaves the operator
+    alone is fine; 0 as last: no end known yet). `tolerance` says how exact results are, `limits` what is refused or differs.
+    A direction that is None does not exist.
+    """
+
+    onnx: str
+    openvino: str
+    form: str
+    to_openvino: ToOpenvino | None
+    to_onnx: ToOnnx | None
+    onnx_attributes: frozenset[str] = frozenset()
+    openvino_attributes: Mapping[str, str | None] = field(default_factory=dict)
+    onnx_versions: tuple[int, int] = (1, 0)
+    openvino_versions: tuple[int, int] = (1, 0)
+    tolerance: str = "exact"
+    limits: str = ""

@@ -1,0 +1,1 @@
+"""The rows of the conversion table, one file a family of operators."""

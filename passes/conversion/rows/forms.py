@@ -1,0 +1,151 @@
+"""Forms that many rows share: the same inputs on both sides, binary operators, variadic ones."""
+
+from __future__ import annotations
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+BROADCAST = "auto_broadcast"
+PDPD_AXIS = "auto_broadcast.auto_broadcast_axis"
+# As OpenVINO reads them where they are missing.
+BROADCAST_DEFAULTS: dict[str, str | None] = {BROADCAST: "numpy", PDPD_AXIS: "0"}
+# Before operator set 7 ONNX broadcast by attributes; `consumed_inputs` is a hint without meaning.
+LEGACY_ATTRIBUTES = frozenset({"axis", "broadcast", "consumed_inputs"})
+_BROADCASTING_OPSET = 7
+
+
+def unary(onnx: str, openvino: str, *, opset: int = 1, tolerance: str = "exact", limits: str = "") -> Row:
+    """A row of two operators with one input, one output and no attributes."""
+    return Row(
+        onnx,
+        openvino,
+        "same",
+        same_to_openvino(openvino, opset),
+        same_to_onnx(onnx),
+        onnx_attributes=frozenset({"consumed_inputs"}),
+        openvino_versions=(opset, 0),
+        tolerance=tolerance,
+        limits=limits,
+    )
+
+
+def same_to_openvino(openvino: str, opset: int) -> ToOpenvino:
+    """All inputs as they are, no attributes."""
+
+    def convert(site: OpenvinoSite) -> None:
+        site.result(site.add(openvino, site.inputs(), opset=opset))
+
+    return convert
+
+
+def same_to_onnx(onnx: str) -> ToOnnx:
+    """All inputs as they are, no attributes."""
+
+    def convert(site: OnnxSite) -> None:
+        site.result(site.add(onnx, site.inputs()))
+
+    return convert
+
+
+def binary(onnx: str, openvino: str, *, opset: int = 1, tolerance: str = "exact", limits: str = "") -> Row:
+    """A row of two binary operators with broadcasting."""
+
+    def to_openvino(site: OpenvinoSite) -> None:
+        site.result(site.add(openvino, legacy_operands(site), {BROADCAST: "numpy"}, opset=opset))
+
+    def to_onnx(site: OnnxSite) -> None:
+        site.result(site.add(onnx, broadcast_operands(site)))
+
+    return Row(
+        onnx,
+        openvino,
+        "same",
+        to_openvino,
+        to_onnx,
+        onnx_attributes=LEGACY_ATTRIBUTES,
+        openvino_attributes=BROADCAST_DEFAULTS,
+        openvino_versions=(opset, 0),
+        tolerance=tolerance,
+        limits=limits,
+    )
+
+
+def legacy_operands(site: OpenvinoSite) -> list[Tensor]:
+    """The operands of a binary ONNX operator, the second one reshaped where the old rules align it by `axis`.
+
+    Source: ONNX Add-6 and its kind: with `broadcast=1`, the second operand's dimensions are those of the first from
+    `axis` on (the last ones where there is no axis); without it both shapes are equal.
+    """
+    a, b = site.inputs()
+    if site.opset >= _BROADCASTING_OPSET:
+        if site.node.attrs:
+            raise UnsupportedError(
+                f"its attribute {min(site.node.attrs)!r} does not exist in operator set {site.opset}"
+            )
+        return [a, b]
+    axis = site.attribute("axis")
+    if not site.attribute("broadcast", 0) or axis is None:
+        return [a, b]
+    trailing = _trailing_ones(site.rank(0), site.rank(1), axis if axis >= 0 else axis + site.rank(0))
+    return [a, _unsqueezed(site, b, trailing)] if trailing else [a, b]
+
+
+def broadcast_operands(site: OnnxSite) -> list[Tensor]:
+    """The operands of a binary OpenVINO operation, the second one reshaped where `pdpd` aligns it by an axis."""
+    a, b = site.inputs()
+    mode = site.text(BROADCAST).lower()
+    if mode in ("numpy", "none", "explicit") or (mode == "pdpd" and site.rank(1) == 0):
+        return [a, b]
+    if mode != "pdpd":
+        raise UnsupportedError(f"its auto_broadcast {mode!r} is not covered")
+    axis = site.integer(PDPD_AXIS)
+    if axis == -1:
+        return [a, b]
+    trailing = _trailing_ones(site.rank(0), site.rank(1), axis)
+    if not trailing:
+        return [a, b]
+    axes = site.constant([site.rank(1) + index for index in range(trailing)], "int64")
+    return [a, site.add("Unsqueeze", [b, axes])]
+
+
+def _trailing_ones(a_rank: int, b_rank: int, axis: int) -> int:
+    """How many dimensions of 1 the second operand needs at its end to start at `axis` of the first."""
+    trailing = a_rank - axis - b_rank
+    if trailing < 0 or axis < 0:
+        raise UnsupportedError(f"its second operand of {b_rank} dimensions does not fit at axis {axis} of {a_rank}")
+    return trailing
+
+
+def _unsqueezed(site: OpenvinoSite, tensor: Tensor, trailing: int) -> Tensor:
+    axes = site.constant([site.rank(1) + index for index in range(trailing)], "int64")
+    result: Tensor = site.add("Unsqueeze", [tensor, axes])
+    return result
+
+
+def variadic(onnx: str, openvino: str, *, tolerance: str = "exact", limits: str = "") -> Row:
+    """A row of a variadic ONNX operator and a binary OpenVINO operation: a chain from the left."""
+
+    def to_openvino(site: OpenvinoSite) -> None:
+        operands = site.inputs()
+        result = operands[0]
+        for operand in operands[1:]:
+            result = site.add(openvino, [result, operand], {BROADCAST: "numpy"})
+        site.result(result)
+
+    def to_onnx(site: OnnxSite) -> None:
+        site.result(site.add(onnx, broadcast_operands(site)))
+
+    return Row(
+        onnx,
+        openvino,
+        "variadic to chain",
+        to_openvino,
+        to_onnx,
+        onnx_attributes=frozenset({"consumed_inputs"}),
+        openvino_attributes=BROADCAST_DEFAULTS,
+        tolerance=tolerance,
+        limits=limits,
+    )

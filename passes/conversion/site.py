@@ -1,0 +1,143 @@
+"""What rows see of the node that they convert, and what both directions share.
+
+A site reads one node of the source model and adds nodes to the target graph. The source is never changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxfold.model.data import Array, ArrayData, TensorData
+from maxfold.model.dtypes import DType
+from maxfold.model.graph import Constant, Node, Tensor, new_constant, new_graph, new_node, new_variable
+from maxfold.passes.conversion.errors import UnsupportedError
+
+Shape = tuple[int | None, ...]
+
+
+class Target:
+    """A graph under construction: unique names, and which source tensor became which target tensor."""
+
+    def __init__(self, name: str) -> None:
+        self.graph = new_graph(name)
+        self._names: dict[str, int] = {}
+        self.tensors: dict[Tensor, Tensor] = {}
+
+    def fresh(self, base: str) -> str:
+        """A name that no tensor or node of the target has."""
+        count = self._names.get(base, 0)
+        self._names[base] = count + 1
+        name = base if not count and base else f"{base}_{count}"
+        return name if name == base or name not in self._names else self.fresh(base)
+
+    def constant(self, data: TensorData, base: str) -> Constant:
+        """A new constant."""
+        constant = new_constant(self.fresh(base), data, self.graph)
+        self.graph.constants.append(constant)
+        return constant
+
+
+class Site:
+    """One node of the source and its place in the target."""
+
+    def __init__(self, node: Node, target: Target) -> None:
+        self.node = node
+        self._target = target
+
+    @property
+    def input_count(self) -> int:
+        """How many inputs the node has, omitted ones in between included."""
+        return len(self.node.inputs)
+
+    @property
+    def output_count(self) -> int:
+        """How many outputs the node has."""
+        return len(self.node.outputs)
+
+    @property
+    def operator(self) -> str:
+        """The node's operator or layer type."""
+        return self.node.op
+
+    def has_input(self, index: int) -> bool:
+        """Whether an optional input is there."""
+        return index < len(self.node.inputs) and bool(self.node.inputs[index].name)
+
+    def has_output(self, index: int) -> bool:
+        """Whether something may read an optional output."""
+        return index < len(self.node.outputs) and bool(self.node.outputs[index].name)
+
+    def input(self, index: int) -> Tensor:
+        """An input as a tensor of the target graph. Raises `UnsupportedError` where it is omitted."""
+        if not self.has_input(index):
+            raise UnsupportedError(f"input {index} is missing")
+        return self._target.tensors[self.node.inputs[index]]
+
+    def inputs(self) -> list[Tensor]:
+        """All inputs as tensors of the target graph."""
+        return [self.input(index) for index in range(len(self.node.inputs))]
+
+    def value(self, index: int) -> Array | None:
+        """The value of a constant input, None where it is omitted or computed at run time."""
+        if not self.has_input(index):
+            return None
+        tensor = self.node.inputs[index]
+        return tensor.values if isinstance(tensor, Constant) else None
+
+    def integers_of(self, index: int, what: str) -> list[int]:
+        """A constant input as a flat list of integers. Raises `UnsupportedError` where it is not constant."""
+        value = self.value(index)
+        if value is None:
+            raise UnsupportedError(f"{what} is computed at run time")
+        return [int(item) for item in value.reshape(-1)]
+
+    def dtype(self, index: int) -> DType | None:
+        """The derived element type of an input, None where unknown."""
+        raise NotImplementedError
+
+    def shape(self, index: int) -> Shape | None:
+        """The derived shape of an input, None for an unknown rank, None as a dimension for an unknown one."""
+        raise NotImplementedError
+
+    def rank(self, index: int) -> int:
+        """The derived rank of an input. Raises `UnsupportedError` where it is not known."""
+        shape = self.shape(index)
+        if shape is None:
+            raise UnsupportedError(f"the rank of input {index} is not known")
+        return len(shape)
+
+    def kind(self, index: int) -> str:
+        """The kind of an input's element type ("float", "int", ...). Raises `UnsupportedError` where unknown."""
+        dtype = self.dtype(index)
+        if dtype is None:
+            raise UnsupportedError(f"the element type of input {index} is not known")
+        return dtype.kind
+
+    def constant(self, values: Any, dtype: Any) -> Constant:
+        """A new constant of the target graph, named after the node's result."""
+        array = np.asarray(values, dtype)
+        return self._target.constant(ArrayData(array), f"{self._base}_constant")
+
+    def result(self, *tensors: Tensor) -> None:
+        """Says which target tensors are the node's outputs; the last nodes made take the node's name and results'."""
+        for output, tensor in zip(self.node.outputs, tensors, strict=False):
+            self._bind(output, tensor)
+
+    @property
+    def _base(self) -> str:
+        named = next((tensor.name for tensor in self.node.outputs if tensor.name), "")
+        return named or self.node.name or self.node.op
+
+    def _bind(self, output: Tensor, tensor: Tensor) -> None:
+        raise NotImplementedError
+
+    def _new_node(self, op: str, domain: str, inputs: list[Tensor], attributes: dict[str, Any], outputs: int) -> Node:
+        made = [new_variable(self._target.fresh(f"{self._base}_{op}"), self._target.graph) for _ in range(outputs)]
+        node = new_node(
+            op, inputs, made, self._target.graph, domain=domain, name=self._target.fresh(f"{self._base}_{op}_node"),
+            attributes=attributes, position=len(self._target.graph.nodes),
+        )  # fmt: skip
+        self._target.graph.nodes.append(node)
+        return node

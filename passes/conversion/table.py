@@ -1,0 +1,36 @@
+"""The conversion table: the only list of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows import arithmetic, unary
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows by the operator of either side, for the directions that they have."""
+
+    rows: tuple[Row, ...]
+    by_onnx: dict[str, Row]
+    by_openvino: dict[str, Row]
+
+
+def make_table(rows: Iterable[Row]) -> Table:
+    """A table of rows; each operator has at most one row for each direction."""
+    listed = tuple(rows)
+    by_onnx: dict[str, Row] = {}
+    by_openvino: dict[str, Row] = {}
+    for row in listed:
+        for index, key, way in ((by_onnx, row.onnx, row.to_openvino), (by_openvino, row.openvino, row.to_onnx)):
+            if way is None:
+                continue
+            if key in index:
+                raise ValueError(f"two rows convert {key}")
+            index[key] = row
+    return Table(listed, by_onnx, by_openvino)
+
+
+TABLE = make_table((*arithmetic.ROWS, *unary.ROWS))

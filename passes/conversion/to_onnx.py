@@ -1,0 +1,280 @@
+"""OpenVINO IR to ONNX: the site that rows work on, and the walk over the model.
+
+Types are derived step by step with onnx's own inference of the nodes that are made, since the dimensions that an IR
+lists at its ports are no more than a copy of what somebody derived once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+from onnx import numpy_helper
+
+from maxfold.model.attributes import encode
+from maxfold.model.data import ArrayData
+from maxfold.model.dtypes import DType, from_onnx, from_openvino
+from maxfold.model.graph import Constant, Node, Tensor, new_variable
+from maxfold.model.model import Model
+from maxfold.model.openvino import text
+from maxfold.model.openvino.ir import Parameter, port_of
+from maxfold.model.openvino.reader import split_names
+from maxfold.model.openvino.strings import StringData
+from maxfold.model.order import sorted_nodes
+from maxfold.model.types import value_info
+from maxfold.model.view import domain_of
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.names import BOUNDS_KEY, named_shape, symbols_of
+from maxfold.passes.conversion.site import Shape, Site, Target
+from maxfold.passes.conversion.walk import Refusals, row_for
+
+# The operator sets that the rows write.
+OPSETS = (13, 21)
+DEFAULT_OPSET = 17
+# Values up to this size take part in shape inference.
+_SMALL_BYTES = 4096
+
+
+class OnnxTarget(Target):
+    """An ONNX graph under construction, with the derived types of its tensors."""
+
+    def __init__(self, name: str, opset: int) -> None:
+        super().__init__(name)
+        self.opset = opset
+        self.imports = [onnx.helper.make_opsetid("", opset)]
+        self.types: dict[Tensor, onnx.TypeProto] = {}
+
+    def type_of(self, tensor: Tensor) -> onnx.TypeProto | None:
+        """The derived type of a target tensor, None where unknown."""
+        if isinstance(tensor, Constant):
+            assert tensor.data.dtype is not None
+            return onnx.helper.make_tensor_type_proto(tensor.data.dtype.onnx or 0, tensor.data.shape)
+        return self.types.get(tensor)
+
+    def infer(self, node: Node) -> None:
+        """Derives the types of a node's outputs."""
+        proto = onnx.NodeProto(op_type=node.op)
+        proto.input.extend(tensor.name for tensor in node.inputs)
+        proto.output.extend(tensor.name for tensor in node.outputs)
+        proto.attribute.extend(encode(name, value) for name, value in node.attrs.items())
+        types, data = {}, {}
+        for tensor in node.inputs:
+            found = self.type_of(tensor) if tensor.name else None
+            if found is not None:
+                types[tensor.name] = found
+            if isinstance(tensor, Constant) and tensor.data.nbytes <= _SMALL_BYTES:
+                data[tensor.name] = numpy_helper.from_array(tensor.values, tensor.name)
+        try:
+            schema = onnx.defs.get_schema(node.op, self.opset)
+            derived = onnx.shape_inference.infer_node_outputs(schema, proto, types, data, opset_imports=self.imports)
+        except (onnx.shape_inference.InferenceError, onnx.defs.SchemaError, RuntimeError, ValueError, KeyError):
+            return
+        self.types.update((tensor, derived[tensor.name]) for tensor in node.outputs if tensor.name in derived)
+
+
+class OnnxSite(Site):
+    """An OpenVINO operation on its way to ONNX nodes."""
+
+    _target: OnnxTarget
+
+    def __init__(self, node: Node, target: OnnxTarget, defaults: Mapping[str, str | None]) -> None:
+        super().__init__(node, target)
+        self._defaults = defaults
+
+    @property
+    def opset(self) -> int:
+        """The version of ONNX's operator set that is written."""
+        return self._target.opset
+
+    @property
+    def version(self) -> int:
+        """The number of the operator set that the operation is declared to be of."""
+        return int(self.node.domain.removeprefix("openvino.opset"))
+
+    def dtype(self, index: int) -> DType | None:
+        found = self._target.type_of(self.input(index))
+        return None if found is None else from_onnx(found.tensor_type.elem_type)
+
+    def shape(self, index: int) -> Shape | None:
+        return self.shape_of(self.input(index))
+
+    def shape_of(self, tensor: Tensor) -> Shape | None:
+        """The derived shape of a tensor of the target."""
+        found = self._target.type_of(tensor)
+        if found is None or not found.tensor_type.HasField("shape"):
+            return None
+        return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in found.tensor_type.shape.dim)
+
+    def text(self, name: str) -> str:
+        """An attribute as text, its reader's default where the file does not have it."""
+        value = self.node.attrs.get(name, self._defaults.get(name))
+        if not isinstance(value, str):
+            raise UnsupportedError(f"its attribute {name!r} is missing")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """A boolean attribute; a value that is none counts as the default."""
+        return text.boolean(self.text(name), (self._defaults.get(name) or "").lower() in ("true", "1"))
+
+    def integer(self, name: str) -> int:
+        """An integer attribute."""
+        return text.integer(self.text(name), f"attribute {name!r}")
+
+    def integers(self, name: str) -> list[int]:
+        """A list of integers."""
+        return text.integers(self.text(name), f"attribute {name!r}")
+
+    def floating(self, name: str) -> float:
+        """A number."""
+        try:
+            return float(self.text(name))
+        except ValueError:
+            raise UnsupportedError(f"its attribute {name!r} is no number") from None
+
+    def add(self, op: str, inputs: list[Tensor], attributes: dict[str, Any] | None = None, *, outputs: int = 1) -> Any:
+        """Adds an ONNX node; returns its output, or a list where `outputs` is not 1."""
+        node = self._new_node(op, "", inputs, dict(attributes or {}), outputs)
+        self._target.infer(node)
+        return node.outputs[0] if outputs == 1 else list(node.outputs)
+
+    def omitted(self) -> Tensor:
+        """An optional input that is left out."""
+        return new_variable("", self._target.graph)
+
+    def _bind(self, output: Tensor, tensor: Tensor) -> None:
+        self._target.tensors[output] = tensor
+        producer = tensor.inputs[0] if tensor.inputs else None
+        if producer is None or tensor.__dict__.get("is_named"):
+            return
+        tensor.name = self._target.fresh(output.name)
+        tensor.__dict__["is_named"] = True
+        if producer.outputs[0] is tensor and self.node.name:
+            producer.name = self._target.fresh(self.node.name)
+
+
+def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> Model:
+    """A new model in ONNX's dialect; constants stay where they are.
+
+    Raises `ConversionError` naming everything that cannot be converted.
+    """
+    refusals = Refusals("ONNX")
+    graph = model.graph
+    target = OnnxTarget(graph.name or "model", opset)
+    symbols = symbols_of(model.net)
+    outputs = [_output_name(model, index) for index in range(len(graph.outputs))]
+    for name in outputs:
+        target.fresh(name)
+    for tensor in graph.inputs:
+        refusals.attempt(None, "Parameter", tensor.name, lambda tensor=tensor: _input(tensor, target, symbols, model))  # type: ignore[misc]
+    for constant in graph.constants:
+        refusals.attempt(None, "Const", constant.name, lambda constant=constant: _constant(constant, target))  # type: ignore[misc]
+    for node in sorted_nodes(graph):
+        refusals.attempt_node(node, target, lambda node=node: _node(node, target, table))  # type: ignore[misc]
+    refusals.raise_if_any()
+    _outputs(model, target, outputs, symbols)
+    proto = onnx.ModelProto(ir_version=onnx.helper.find_min_ir_version_for(target.imports), producer_name="maxfold")
+    proto.opset_import.extend(target.imports)
+    bounds = {name: shape for name, shape in map(_bounds, graph.inputs) if shape is not None}
+    if bounds:
+        proto.metadata_props.add(key=BOUNDS_KEY, value=json.dumps(bounds, sort_keys=True))
+    converted = target.graph
+    converted.proto = onnx.GraphProto(name=graph.name or "model")
+    converted.name, converted.doc_string = graph.name or "model", ""
+    converted.opset, converted.producer_name, converted.producer_version = opset, "maxfold", ""
+    converted.import_domains = list(proto.opset_import)
+    return Model(graph=converted, proto=proto, path=model.path, file_bytes=model.file_bytes)
+
+
+def _node(node: Node, target: OnnxTarget, table: Any) -> None:
+    row = row_for(table.by_openvino, node, domain_of(node), "openvino", node.op)
+    unknown = sorted(name for name, value in node.attrs.items() if name not in row.openvino_attributes)
+    if unknown:
+        raise UnsupportedError(f"its attribute {unknown[0]!r} is not covered")
+    if row.to_onnx is None:
+        raise UnsupportedError("it has no way to ONNX")
+    version = node.domain.removeprefix("openvino.opset")
+    if not version.isdecimal() or not row.openvino_versions[0] <= int(version):
+        raise UnsupportedError(f"its version {version!r} is not covered")
+    row.to_onnx(OnnxSite(node, target, row.openvino_attributes))
+
+
+def _output_name(model: Model, index: int) -> str:
+    """The name of a graph output: what the Result says, else the tensor's first name, else the Result's own."""
+    result, tensor = model.graph.results[index], model.graph.outputs[index]
+    port = port_of(tensor)
+    is_parameter = "parameter" in tensor.__dict__
+    listed = result.layer.attributes.get("output_names") if model.net is None or model.net.version > 10 else None
+    names = split_names(listed or "") or ([] if port is None or is_parameter else split_names(port.names or ""))
+    return names[0] if names else result.layer.name
+
+
+def _input(tensor: Tensor, target: OnnxTarget, symbols: dict[str, list[str | None]], model: Model) -> None:
+    parameter: Parameter = tensor.__dict__["parameter"]
+    dtype = text.element_type(parameter.data.get("element_type", "dynamic"), f"Parameter {parameter.layer.name!r}")
+    if dtype is None or dtype.onnx is None:
+        raise UnsupportedError(f"its element type {parameter.data.get('element_type')} does not exist in ONNX")
+    if dtype.name == "FLOAT16" and model.net is not None and model.net.version == 10:
+        raise UnsupportedError("an f16 input of an IR of version 10 is read as f32 by OpenVINO, which is not covered")
+    port = port_of(tensor)
+    names = split_names(port.names or "") if port is not None else []
+    name = target.fresh(names[0] if names else parameter.layer.name)
+    shape = named_shape(tensor, name, symbols)
+    made = new_variable(name, target.graph)
+    made.dtype, made.shape = dtype.numpy, shape
+    info = value_info(name, dtype.onnx, shape)
+    target.graph.input_info[name] = info
+    target.types[made] = info.type
+    target.graph.inputs.append(made)
+    target.tensors[tensor] = made
+
+
+def _constant(constant: Constant, target: OnnxTarget) -> None:
+    data = constant.data
+    if data.dtype is None or data.dtype.onnx is None:
+        raise UnsupportedError(f"its element type {data.dtype} does not exist in ONNX")
+    if isinstance(data, StringData):
+        data = ArrayData(data.array())
+    target.tensors[constant] = target.constant(data, constant.name)
+
+
+def _outputs(model: Model, target: OnnxTarget, names: list[str], symbols: dict[str, list[str | None]]) -> None:
+    """Graph outputs under their own names: by renaming what makes them where that is free, else by an Identity."""
+    taken: set[Tensor] = set()
+    for tensor, name in zip(model.graph.outputs, names, strict=True):
+        made = target.tensors[tensor]
+        if not made.inputs or made in taken:
+            holder = Node.__new__(Node)
+            holder.__dict__.update(op="Result", name=name, outputs=[], inputs=[tensor], attrs={})
+            made = OnnxSite(holder, target, {}).add("Identity", [made])
+        taken.add(made)
+        made.name = name
+        target.graph.outputs.append(made)
+        target.graph.output_info.append(_output_info(tensor, made, name, target, symbols))
+
+
+def _output_info(
+    tensor: Tensor, made: Tensor, name: str, target: OnnxTarget, symbols: dict[str, list[str | None]]
+) -> onnx.ValueInfoProto:
+    derived = target.type_of(made)
+    if derived is None or not derived.tensor_type.elem_type:
+        port = port_of(tensor)
+        dtype = None if port is None else text.precision_dtype(port.precision, f"output {name!r}")
+        found = None if dtype is None else from_openvino(dtype)
+        return value_info(name, None if found is None else found.onnx, None)
+    shape: list[int | str | None] | None = None
+    if derived.tensor_type.HasField("shape"):
+        dims = derived.tensor_type.shape.dim
+        known = symbols.get(name, [])
+        shape = [dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in dims]
+        if len(known) == len(shape):
+            shape = [dim if isinstance(dim, int) else symbol for dim, symbol in zip(shape, known, strict=True)]
+    return value_info(name, derived.tensor_type.elem_type, shape)
+
+
+def _bounds(tensor: Tensor) -> tuple[str, str | None]:
+    """The shape of an input as IR wrote it, where it says more than ONNX can: intervals."""
+    parameter: Parameter = tensor.__dict__["parameter"]
+    shape = parameter.data.get("shape", "")
+    return parameter.layer.name, shape if ".." in shape and "..." not in shape else None

@@ -1,0 +1,190 @@
+"""ONNX to OpenVINO IR: the site that rows work on, and the walk over the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_graphsurgeon as gs
+
+from maxfold.model.dtypes import DType, from_numpy
+from maxfold.model.graph import Constant, Node, Tensor, Variable, new_variable
+from maxfold.model.model import Model
+from maxfold.model.openvino.ir import Layer, Net, Parameter, Port, Result
+from maxfold.model.openvino.reader import join_names
+from maxfold.model.openvino.text import precision
+from maxfold.model.order import sorted_nodes
+from maxfold.model.view import View, domain_of
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.names import symbols_to_rt_info
+from maxfold.passes.conversion.site import Shape, Site, Target
+from maxfold.passes.conversion.walk import Refusals, row_for
+
+OPSETS = (1, 16)
+
+
+class OpenvinoSite(Site):
+    """An ONNX node on its way to OpenVINO operations."""
+
+    def __init__(self, node: Node, target: Target, view: View) -> None:
+        super().__init__(node, target)
+        self._view = view
+
+    @property
+    def opset(self) -> int:
+        """The version of ONNX's operator set that the node is of."""
+        return self._view.opset(self.node) or 1
+
+    def dtype(self, index: int) -> DType | None:
+        return self._view.dtype(self.node.inputs[index]) if self.has_input(index) else None
+
+    def shape(self, index: int) -> Shape | None:
+        return self._view.shape(self.node.inputs[index]) if self.has_input(index) else None
+
+    def output_shape(self, index: int = 0) -> Shape | None:
+        """The derived shape of an output."""
+        return self._view.shape(self.node.outputs[index])
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """An attribute as a Python value. Raises `UnsupportedError` where it refers to a function's attribute."""
+        value = self.node.attrs.get(name, default)
+        if isinstance(value, gs.Node.AttributeRef):
+            raise UnsupportedError(f"its attribute {name!r} refers to an attribute of a function")
+        return value
+
+    def add(
+        self, op: str, inputs: list[Tensor], data: dict[str, Any] | None = None, *, opset: int = 1, outputs: int = 1
+    ) -> Any:
+        """Adds an OpenVINO operation of the operator set that introduced its version; returns its output, or a list
+        where `outputs` is not 1. Values in `data` may be text, numbers, flags and lists of integers."""
+        attributes = {key: spell(value) for key, value in (data or {}).items()}
+        node = self._new_node(op, f"openvino.opset{opset}", inputs, attributes, outputs)
+        return node.outputs[0] if outputs == 1 else list(node.outputs)
+
+    def _bind(self, output: Tensor, tensor: Tensor) -> None:
+        """Gives the tensor the names of the output; one that another has already named gets them too."""
+        self._target.tensors[output] = tensor
+        if not output.name:
+            return
+        port = tensor.__dict__.setdefault("port", _port(tensor))
+        port.names = join_names([*([port.names] if port.names else []), escape_name(output.name)])
+        dtype, shape = self._view.dtype(output), self._view.shape(output)
+        if dtype is not None and not isinstance(tensor, Constant):
+            port.precision = precision(dtype)
+            port.dims = ["-1" if dim is None else str(dim) for dim in shape or ()]
+        producer = tensor.inputs[0] if tensor.inputs else None
+        if producer is not None and producer.outputs[0] is tensor and not producer.__dict__.get("is_named"):
+            producer.name = self.node.name or output.name
+            producer.__dict__["is_named"] = True
+
+
+def spell(value: Any) -> str:
+    """A value as IR spells it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(spell, value))
+    if isinstance(value, float):
+        return (
+            repr(value) if value != int(value) or abs(value) >= 1e16 else str(int(value)) if value == value else "nan"
+        )
+    return str(value)
+
+
+def escape_name(name: str) -> str:
+    """A tensor name as a port lists it. Raises `UnsupportedError` for one that OpenVINO cannot read back."""
+    if "\\" in name:
+        raise UnsupportedError(f"the name {name!r} has a backslash, which IR cannot hold")
+    return name.replace(",", "\\,")
+
+
+def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Model:
+    """A new model in OpenVINO's dialect; constants stay where they are.
+
+    Raises `ConversionError` naming everything that cannot be converted.
+    """
+    refusals = Refusals("OpenVINO IR")
+    view = View(model)
+    graph = model.graph
+    target = Target(graph.name or "model")
+    for tensor in graph.inputs:
+        refusals.attempt(None, "graph input", tensor.name, lambda tensor=tensor: _input(tensor, target, model))  # type: ignore[misc]
+    for constant in graph.constants:
+        if constant not in target.tensors:
+            refusals.attempt(None, "constant", constant.name, lambda constant=constant: _constant(constant, target))  # type: ignore[misc]
+    if model.functions:
+        view_functions = {function.name for function in model.functions}
+        for node in graph.nodes:
+            if node.op in view_functions and view.is_function_call(node):
+                refusals.add(node.op, "it is a model-local function", node.name)
+    for node in sorted_nodes(graph):
+        refusals.attempt_node(node, target, lambda node=node: _node(node, target, view, table))  # type: ignore[misc]
+    refusals.raise_if_any()
+    _outputs(model, target)
+    converted = target.graph
+    net = Net(ir_version, graph.name or "model", {}, symbols_to_rt_info(model))
+    return Model(graph=converted, path=model.path, file_bytes=model.file_bytes, format="openvino", net=net)
+
+
+def _node(node: Node, target: Target, view: View, table: Any) -> None:
+    row = row_for(table.by_onnx, node, domain_of(node), "", node.op)
+    unknown = sorted(set(node.attrs) - row.onnx_attributes)
+    if unknown:
+        raise UnsupportedError(f"its attribute {unknown[0]!r} is not covered")
+    opset = view.opset(node) or 1
+    if opset < row.onnx_versions[0]:
+        raise UnsupportedError(f"its version of operator set {opset} is not covered")
+    if row.to_openvino is None:
+        raise UnsupportedError("it has no way to OpenVINO")
+    row.to_openvino(OpenvinoSite(node, target, view))
+
+
+def _input(tensor: Tensor, target: Target, model: Model) -> None:
+    if isinstance(tensor, Constant):
+        if model.ir_version >= 4:
+            raise UnsupportedError("it has a default value, which IR cannot hold")
+        return
+    if tensor.type != "tensor_type":
+        raise UnsupportedError(f"it is of type {tensor.type.removesuffix('_type')}, which IR cannot hold")
+    dtype = None if tensor.dtype is None else from_numpy(tensor.dtype)
+    if dtype is None or dtype.openvino is None:
+        raise UnsupportedError(f"its element type {dtype or tensor.dtype} does not exist in OpenVINO")
+    made = new_variable(target.fresh(tensor.name), target.graph)
+    made.dtype, made.shape = tensor.dtype, tensor.shape
+    made.__dict__["port"] = Port(precision(dtype), _dims(tensor), escape_name(tensor.name))
+    data = {"shape": _shape_text(tensor), "element_type": dtype.openvino}
+    made.__dict__["parameter"] = Parameter(Layer(tensor.name, "Parameter", "opset1"), data, -1)
+    target.graph.inputs.append(made)
+    target.tensors[tensor] = made
+
+
+def _constant(constant: Constant, target: Target) -> None:
+    dtype = constant.data.dtype
+    if dtype is None or dtype.openvino is None:
+        raise UnsupportedError(f"its element type {dtype} does not exist in OpenVINO")
+    made = target.constant(constant.data, constant.name)
+    made.__dict__["port"] = Port(precision(dtype), [], escape_name(constant.name))
+    target.tensors[constant] = made
+
+
+def _outputs(model: Model, target: Target) -> None:
+    for tensor in model.graph.outputs:
+        made = target.tensors[tensor]
+        target.graph.outputs.append(made)
+        name = target.fresh(f"{tensor.name}/sink_port_0")
+        layer = Layer(name, "Result", "opset1", {"output_names": escape_name(tensor.name)})
+        target.graph.results.append(Result(layer, None, -1))
+
+
+def _dims(tensor: Variable) -> list[str]:
+    return [str(dim) if isinstance(dim, int) and dim >= 0 else "-1" for dim in tensor.shape or ()]
+
+
+def _shape_text(tensor: Variable) -> str:
+    if tensor.shape is None:
+        return "..."
+    return ",".join("?" if dim == "-1" else dim for dim in _dims(tensor))
+
+
+def _port(tensor: Tensor) -> Port:
+    dtype = tensor.data.dtype if isinstance(tensor, Constant) else None
+    return Port(precision(dtype), [])

@@ -1,0 +1,68 @@
+"""What both directions do with the rows: find them, and collect what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from maxfold.model.graph import Node, new_variable
+from maxfold.passes.conversion.errors import ConversionError, Refusal, UnsupportedError
+from maxfold.passes.conversion.site import Target
+
+if TYPE_CHECKING:
+    from maxfold.passes.conversion.row import Row
+
+
+def row_for(rows: Mapping[str, Row], node: Node, domain: str, expected: str, operator: str) -> Row:
+    """The row of a node's operator. Raises `UnsupportedError` where there is none."""
+    row = rows.get(operator) if domain == expected else None
+    if row is None:
+        where = f" of domain {node.domain!r}" if domain != expected else ""
+        raise UnsupportedError(f"the operator{where} is not covered")
+    return row
+
+
+class Refusals:
+    """Everything that could not be converted so far; the walk goes on behind a refusal, so that all are found."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._found: dict[tuple[str, str], list[str]] = {}
+
+    def add(self, operator: str, reason: str, example: str) -> None:
+        """Notes one refusal."""
+        self._found.setdefault((operator, reason), []).append(example)
+
+    def attempt(self, node: Node | None, operator: str, name: str, convert: Callable[[], None]) -> bool:
+        """Runs a conversion; returns whether it was refused."""
+        try:
+            convert()
+        except UnsupportedError as error:
+            self.add(operator, str(error), name)
+            return True
+        return False
+
+    def attempt_node(self, node: Node, target: Target, convert: Callable[[], None]) -> None:
+        """Converts a node, unless what it reads was refused already."""
+        if any(tensor.name and tensor not in target.tensors for tensor in node.inputs):
+            self._stand_in(node, target)
+            return
+        named = next((tensor.name for tensor in node.outputs if tensor.name), "")
+        if self.attempt(node, node.op, node.name or named, convert):
+            self._stand_in(node, target)
+
+    @staticmethod
+    def _stand_in(node: Node, target: Target) -> None:
+        """Lets the walk go on: the results of a refused node are tensors of which nothing is known."""
+        for tensor in node.outputs:
+            target.tensors.setdefault(tensor, new_variable(tensor.name, target.graph))
+
+    def raise_if_any(self) -> None:
+        """Raises `ConversionError` where anything was refused."""
+        if not self._found:
+            return
+        refusals = [
+            Refusal(operator, reason, len(names), names[0]) for (operator, reason), names in self._found.items()
+        ]
+        refusals.sort(key=lambda refusal: (-refusal.count, refusal.operator, refusal.reason))
+        raise ConversionError(self._target, refusals)

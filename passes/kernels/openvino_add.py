@@ -1,0 +1,37 @@
+"""OpenVINO Add-1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from maxfold.passes.kernels.elementwise import is_float, settle_nan
+from maxfold.passes.kernels.kernel import Array, Attributes, Kernel, KernelError
+from maxfold.passes.kernels.openvino_elementwise import check_inputs, evaluate, shape
+
+
+def _evaluate(arrays: Sequence[Array], attributes: Attributes, opset: int) -> Array:
+    out = evaluate(np.add, arrays, attributes)
+    if is_float(out):
+        settle_nan(out)
+    elif out.dtype.itemsize == 1:
+        wide = evaluate(np.add, [array.astype(np.int16) for array in arrays], attributes)
+        if (wide != out).any():
+            raise KernelError("OpenVINO's CPU saturates 8-bit sums, its folding wraps them around")
+    return out
+
+
+OPENVINO_ADD = Kernel(
+    operator="Add",
+    domain="openvino",
+    since_version=1,
+    last_version=1,
+    numeric_policy=(
+        "One rounding to the type; integers wrap around, and what OpenVINO's CPU computes otherwise is not folded: "
+        "8-bit overflow, values of more than 31 bits, f64, subnormal bf16."
+    ),
+    output_shape=shape,
+    evaluate=_evaluate,
+    input_check=check_inputs,
+)

@@ -1,0 +1,142 @@
+"""Runs ONNX's own node tests through the conversion table: there, back, and round.
+
+Every case has inputs and expected outputs of its own; OpenVINO and ONNX Runtime run with their optimizations off.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino
+
+from maxfold.model import ModelError
+from maxfold.optimizer import load, save
+from maxfold.optimizer.api import convert
+
+Arrays = list[Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A node test: a model, its inputs, and the outputs that the specification gives."""
+
+    name: str
+    model: onnx.ModelProto
+    inputs: Arrays
+    outputs: Arrays
+
+    @property
+    def operators(self) -> set[str]:
+        """The operators of its nodes."""
+        return {node.op_type for node in self.model.graph.node}
+
+
+@functools.cache
+def all_cases() -> dict[str, Case]:
+    """All node tests of the installed onnx whose values are plain tensors."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        collected = collect_testcases("")
+    found: dict[str, Case] = {}
+    for case in collected:
+        if case.model is None or not case.data_sets:
+            continue
+        inputs, outputs = case.data_sets[0]
+        if all(isinstance(item, (np.ndarray, np.generic)) for item in (*inputs, *outputs)):
+            found[case.name] = Case(case.name, case.model, list(inputs), list(outputs))
+    return found
+
+
+def cases_of(*operators: str) -> list[Case]:
+    """The cases whose only operators (Constant aside) are among these."""
+    return [case for case in all_cases().values() if case.operators - {"Constant"} and case.operators <= {*operators, "Constant"}]
+
+
+def run_onnx(path: Path, inputs: Arrays) -> Arrays:
+    """Runs an ONNX file in ONNX Runtime; inputs by position."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    feeds = {declared.name: value for declared, value in zip(session.get_inputs(), inputs, strict=True)}
+    return list(session.run(None, feeds))
+
+
+def run_openvino(path: Path, inputs: Arrays) -> Arrays:
+    """Runs an IR file in OpenVINO on the CPU; inputs by position."""
+    core = openvino.Core()
+    core.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    compiled = core.compile_model(core.read_model(path), "CPU")
+    request = compiled.create_infer_request()
+    tensors = [
+        openvino.Tensor(np.ascontiguousarray(value).reshape(np.shape(value)), shared_memory=False) for value in inputs
+    ]
+    for index, tensor in enumerate(tensors):
+        request.set_input_tensor(index, tensor)
+    request.infer()
+    return [request.get_output_tensor(index).data.copy() for index in range(len(compiled.outputs))]
+
+
+def write_by_openvino(model: onnx.ModelProto, path: Path) -> None:
+    """Writes the IR that OpenVINO itself makes of an ONNX model."""
+    source = path.with_suffix(".source.onnx")
+    onnx.save(model, source)
+    openvino.serialize(openvino.Core().read_model(source), path)
+
+
+def to_openvino(case: Case, folder: Path) -> Arrays:
+    """ONNX -> IR by maxfold, run in OpenVINO. Raises `ModelError` where the table refuses."""
+    onnx.save(case.model, folder / "case.onnx")
+    save(convert(load(folder / "case.onnx"), to="openvino"), folder / "case.xml")
+    return run_openvino(folder / "case.xml", case.inputs)
+
+
+def to_onnx(case: Case, folder: Path, *, opset: int = 17) -> Arrays:
+    """The IR that OpenVINO makes -> ONNX by maxfold, checked, and run in ONNX Runtime."""
+    write_by_openvino(case.model, folder / "theirs.xml")
+    return _back(folder / "theirs.xml", folder / "back.onnx", case, opset)
+
+
+def round_trip(case: Case, folder: Path, *, opset: int = 17) -> Arrays:
+    """ONNX -> IR -> ONNX by maxfold, run in ONNX Runtime; inputs and outputs keep names and order."""
+    onnx.save(case.model, folder / "case.onnx")
+    save(convert(load(folder / "case.onnx"), to="openvino"), folder / "round.xml")
+    outputs = _back(folder / "round.xml", folder / "round.onnx", case, opset)
+    back = onnx.load(folder / "round.onnx")
+    assert [info.name for info in back.graph.input] == [info.name for info in case.model.graph.input]
+    assert [info.name for info in back.graph.output] == [info.name for info in case.model.graph.output]
+    return outputs
+
+
+def _back(source: Path, target: Path, case: Case, opset: int) -> Arrays:
+    save(convert(load(source), to="onnx", opset=opset), target)
+    onnx.checker.check_model(target, full_check=True)
+    return run_onnx(target, case.inputs)
+
+
+def assert_close(actual: Arrays, expected: Arrays, *, rtol: float, atol: float) -> None:
+    """Same shapes, same kinds of element types, values within the tolerance; 0 and 0 asks for equality."""
+    assert len(actual) == len(expected)
+    for left, right in zip(actual, expected, strict=True):
+        assert np.shape(left) == np.shape(right)
+        if rtol == atol == 0 or np.asarray(right).dtype.kind in "biuOUS":
+            np.testing.assert_array_equal(left, right)
+        else:
+            np.testing.assert_allclose(
+                np.asarray(left, np.float64), np.asarray(right, np.float64), rtol=rtol, atol=atol, equal_nan=True
+            )
+
+
+__all__ = [
+    "Case", "ModelError", "all_cases", "assert_close", "cases_of", "round_trip", "run_onnx", "run_openvino", "to_onnx",
+    "to_openvino", "write_by_openvino",
+]  # fmt: skip
