@@ -155,7 +155,10 @@ def _as_constant(node: gs.Node, graph: Graph) -> Constant | None:
         _values=data, _export_dtype=None, data_location=None, scope=graph, position=-1,
         origin=onnx.NodeProto(op_type="Constant", name=node.name, output=[output.name]),
     )  # fmt: skip
-    output.origin.attribute.add(name="value", type=onnx.AttributeProto.TENSOR).t.name = value.name
+    attribute = output.origin.attribute.add(name="value", type=onnx.AttributeProto.TENSOR)
+    if isinstance(data, ProtoData):
+        attribute.t.CopyFrom(data.proto)
+    attribute.t.name = value.name
     constant: Constant = output
     return constant
 

@@ -39,11 +39,12 @@ class Edit(View):
 
     def set_inputs(self, node: Node, inputs: Sequence[Tensor]) -> None:
         """Gives a node other inputs."""
-        for tensor in node.inputs:
-            self._release(tensor)
+        released = list(node.inputs)
         list.__setitem__(node.inputs, slice(None), inputs)
         for tensor in inputs:
             self._uses[tensor] = self._uses.get(tensor, 0) + 1
+        for tensor in released:
+            self._release(tensor)
         for tensor in dict.fromkeys(inputs):
             list.append(tensor.outputs, node)
             self._stale.add(tensor)
@@ -217,10 +218,9 @@ class Edit(View):
     def _redirect(self, old: Tensor, new: Tensor) -> None:
         consumers = self.consumers(old)
         for node in consumers:
-            for index, tensor in enumerate(node.inputs):
-                if tensor is old:
-                    list.__setitem__(node.inputs, index, new)
-                    list.append(new.outputs, node)
+            for _ in range(node.inputs.count(old)):
+                list.__setitem__(node.inputs, node.inputs.index(old), new)
+                list.append(new.outputs, node)
         self._uses[new] = self._uses.get(new, 0) + self._uses.get(old, 0)
         self._uses[old] = 0
         list.__setitem__(old.outputs, slice(None), [])

@@ -77,7 +77,8 @@ def _forget_declarations(proto: onnx.ModelProto) -> None:
         for info in graph.output:
             info.ClearField("type")
         for info in graph.input if graph is not proto.graph else ():
-            info.type.tensor_type.ClearField("shape")
+            if info.type.HasField("tensor_type"):
+                info.type.tensor_type.ClearField("shape")
 
 
 def _inner_pairs(scope: Graph, proto: onnx.GraphProto) -> list[tuple[Graph, onnx.GraphProto]]:

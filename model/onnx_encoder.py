@@ -125,13 +125,13 @@ class _Encoder:
             for node in graph.nodes:
                 out.add_field(number, self._node(node))
             return
-        held.sort(key=lambda constant: constant.position)
         pending = dict.fromkeys(held)
+        placed = sorted((constant for constant in held if constant.position >= 0), key=lambda item: item.position)
         upcoming = 0
         for node in graph.nodes:
             due = []
-            while upcoming < len(held) and 0 <= held[upcoming].position < node.position:
-                due.append(held[upcoming])
+            while upcoming < len(placed) and placed[upcoming].position < node.position:
+                due.append(placed[upcoming])
                 upcoming += 1
             due += [tensor for tensor in node_reads(node) if isinstance(tensor, Constant) and _is_free(tensor, node)]
             for constant in due:

@@ -13,8 +13,7 @@ from maxfold.model.errors import ModelError
 from maxfold.model.external import ExternalLayout
 from maxfold.model.model import Model
 from maxfold.model.onnx_encoder import encode_model
-from maxfold.model.output import Writer, real_path, write_files, write_stream
-from maxfold.model.storage import Region, write_all
+from maxfold.model.output import parts_writer, real_path, write_files, write_stream
 from maxfold.model.wire import Pieces
 
 ExternalData = Literal["auto", "always", "never"]
@@ -51,7 +50,7 @@ def write_onnx(model: Model, target: str | Path | BinaryIO, *, external_data: Ex
     _check_limit(pieces)
     if not layout.parts:
         return write_files([(path, pieces.write_to)])
-    return write_files([(path.with_name(layout.location), _data_writer(layout)), (path, pieces.write_to)])
+    return write_files([(path.with_name(layout.location), parts_writer(layout.parts)), (path, pieces.write_to)])
 
 
 def to_proto(model: Model, *, max_data_bytes: int | None = None) -> onnx.ModelProto:
@@ -91,18 +90,3 @@ def _fits_partly(model: Model) -> bool:
 
 def _is_external(data: TensorData) -> bool:
     return isinstance(data, StoredData) and data.field is None
-
-
-def _data_writer(layout: ExternalLayout) -> Writer:
-    def write(file: BinaryIO) -> None:
-        position = 0
-        for offset, data in layout.parts:
-            write_all(file, b"\0" * (offset - position))
-            if isinstance(data, Region):
-                data.copy_to(file)
-                position = offset + data.nbytes
-            else:
-                write_all(file, data)
-                position = offset + len(data)
-
-    return write

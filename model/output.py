@@ -6,11 +6,12 @@ import contextlib
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from maxfold.model.errors import ModelError
+from maxfold.model.storage import Region, write_all
 
 Writer = Callable[[BinaryIO], None]
 
@@ -82,6 +83,23 @@ def _rename(staged: list[tuple[Path, Path]]) -> None:
 def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink()
+
+
+def parts_writer(parts: Sequence[tuple[int, Region | bytes]]) -> Writer:
+    """A writer of data at given offsets, in ascending order; gaps are filled with zeros."""
+
+    def write(file: BinaryIO) -> None:
+        position = 0
+        for offset, data in parts:
+            write_all(file, b"\0" * (offset - position))
+            if isinstance(data, Region):
+                data.copy_to(file)
+                position = offset + data.nbytes
+            else:
+                write_all(file, data)
+                position = offset + len(data)
+
+    return write
 
 
 def write_stream(target: BinaryIO, write: Writer) -> None:

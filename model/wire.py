@@ -22,6 +22,8 @@ CUT_BYTES = 4096
 MAX_DEPTH = 100
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_VARINT_BYTES = 10
+_BLOCK_BYTES = 1 << 14
 
 # Field numbers of TensorProto.
 TENSOR_SEGMENT, FLOAT_DATA, RAW_DATA, DOUBLE_DATA = 3, 4, 9, 10
@@ -60,18 +62,18 @@ def field_header(number: int, nbytes: int) -> bytes:
 
 def split_fields(data: bytes, number: int) -> tuple[bytes, bytes]:
     """A message's fields up to a field number, and the rest; protobuf writes known fields in ascending order."""
-    view = memoryview(data)
+    window = _Window(Source(data))
     position = 0
     while position < len(data):
         start = position
-        tag, position = _varint(view, position, len(data))
+        tag, position = window.varint(position, len(data))
         if tag >> 3 > number:
             return data[:start], data[start:]
         if tag & 7 == BYTES:
-            nbytes, position = _varint(view, position, len(data))
+            nbytes, position = window.varint(position, len(data))
             position += nbytes
         else:
-            position = _skip(view, position, len(data), tag & 7, tag >> 3)
+            position = window.skip(position, len(data), tag)
     return data, b""
 
 
@@ -146,11 +148,62 @@ def cut(source: Source, left: frozenset[int] = frozenset()) -> Skeleton:
     return skeleton
 
 
+class _Window:
+    """Numbers of a source, decoded from blocks that are read, not mapped.
+
+    A mapped page may bring its whole neighbourhood of weights into the process.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._block = b""
+        self._base = 0
+
+    def varint(self, position: int, end: int) -> tuple[int, int]:
+        """The number at a position, and the position behind it."""
+        index = position - self._base
+        if index < 0 or index + _VARINT_BYTES > len(self._block):
+            self._load(position)
+            index = position - self._base
+        block, limit = self._block, min(len(self._block), end - self._base)
+        if index < limit and block[index] < 0x80:
+            return block[index], position + 1
+        value = 0
+        for offset in range(_VARINT_BYTES):
+            if index + offset >= limit:
+                raise WireError(f"the data ends at byte {end} in the middle of a field")
+            byte = block[index + offset]
+            value |= (byte & 0x7F) << (7 * offset)
+            if byte < 0x80:
+                return value, position + offset + 1
+        raise WireError(f"a number at byte {position} has more than ten bytes")
+
+    def skip(self, position: int, end: int, tag: int) -> int:
+        """The position behind the value of a field that is not length-delimited."""
+        wire_type = tag & 7
+        if tag >> 3 == 0:
+            raise WireError(f"a field before byte {position} has the number 0")
+        if wire_type == VARINT:
+            return self.varint(position, end)[1]
+        if wire_type not in (FIXED64, FIXED32):
+            raise WireError(f"a field before byte {position} has an unknown kind {wire_type}")
+        position += 8 if wire_type == FIXED64 else 4
+        if position > end:
+            raise WireError(f"the data ends at byte {end} in the middle of a number")
+        return position
+
+    def _load(self, position: int) -> None:
+        if self._base + len(self._block) >= self._source.size and self._base <= position:
+            return
+        self._block = self._source.read(position, min(_BLOCK_BYTES, self._source.size - position))
+        self._base = position
+
+
 class _Cutter:
     def __init__(self, source: Source, skeleton: Skeleton, left: frozenset[int]) -> None:
         self._left = left
         self._source = source
-        self._buffer = source.view(0, source.size)
+        self._window = _Window(source)
         self._skeleton = skeleton
 
     def message(self, kind: str, start: int, end: int, out: list[bytes], depth: int) -> int:
@@ -159,7 +212,6 @@ class _Cutter:
             raise WireError(f"messages are nested more than {MAX_DEPTH} deep at byte {start}")
         if kind == "tensor":
             return self._tensor(start, end, out)
-        buffer = self._buffer
         run_start = start
         length = 0
         for field_start, child, number, value_start, value_end in self._large_children(kind, start, end):
@@ -168,26 +220,29 @@ class _Cutter:
             if inner_nbytes == value_end - value_start:
                 continue
             header = field_header(number, inner_nbytes)
-            out += (bytes(buffer[run_start:field_start]), header, *inner)
+            out += (self._bytes(run_start, field_start), header, *inner)
             length += field_start - run_start + len(header) + inner_nbytes
             run_start = value_end
-        out.append(bytes(buffer[run_start:end]))
+        out.append(self._bytes(run_start, end))
         return length + end - run_start
+
+    def _bytes(self, start: int, end: int) -> bytes:
+        return self._source.read(start, end - start)
 
     def _large_children(self, kind: str, start: int, end: int) -> list[tuple[int, str, int, int, int]]:
         """The fields that are worth walking into: (start, message, number, start and end of the value)."""
-        buffer, children, singular = self._buffer, _CHILDREN[kind], _SINGULAR.get(kind, frozenset())
+        window, children, singular = self._window, _CHILDREN[kind], _SINGULAR.get(kind, frozenset())
         found: list[tuple[int, str, int, int, int]] = []
         occurrences = dict.fromkeys(singular, 0)
         position = start
         while position < end:
             field_start = position
-            tag, position = _varint(buffer, position, end)
-            wire_type, number = tag & 7, tag >> 3
-            if wire_type != BYTES:
-                position = _skip(buffer, position, end, wire_type, number)
+            tag, position = window.varint(position, end)
+            if tag & 7 != BYTES:
+                position = window.skip(position, end, tag)
                 continue
-            nbytes, position = _varint(buffer, position, end)
+            number = tag >> 3
+            nbytes, position = window.varint(position, end)
             value_start, position = position, position + nbytes
             if position > end:
                 raise WireError(f"a field of {nbytes} bytes at byte {field_start} goes past the end")
@@ -202,69 +257,37 @@ class _Cutter:
 
     def _tensor(self, start: int, end: int, out: list[bytes]) -> int:
         """Cuts the data of a tensor that has exactly one cuttable data field and no segment of its own."""
-        buffer = self._buffer
+        window = self._window
         found: list[tuple[int, int, int, int]] = []
-        has_segment = False
+        is_plain = True
         position = start
         while position < end:
             field_start = position
-            tag, position = _varint(buffer, position, end)
-            wire_type, number = tag & 7, tag >> 3
-            has_segment = has_segment or number == TENSOR_SEGMENT
-            if wire_type != BYTES:
-                if number in _CUTTABLE:
-                    has_segment = True
-                position = _skip(buffer, position, end, wire_type, number)
+            tag, position = window.varint(position, end)
+            number = tag >> 3
+            is_plain = is_plain and number != TENSOR_SEGMENT
+            if tag & 7 != BYTES:
+                is_plain = is_plain and number not in _CUTTABLE
+                position = window.skip(position, end, tag)
                 continue
-            nbytes, position = _varint(buffer, position, end)
+            nbytes, position = window.varint(position, end)
             if position + nbytes > end:
                 raise WireError(f"a field of {nbytes} bytes at byte {field_start} goes past the end")
             if number in _CUTTABLE:
                 found.append((number, field_start, position, nbytes))
             position += nbytes
-        if has_segment or len(found) != 1 or found[0][3] < CUT_BYTES or found[0][2] in self._left:
-            out.append(bytes(buffer[start:end]))
+        if not is_plain or len(found) != 1 or found[0][3] < CUT_BYTES or found[0][2] in self._left:
+            out.append(self._bytes(start, end))
             return end - start
         number, field_start, value_start, nbytes = found[0]
+        index = len(self._skeleton.cuts)
         self._skeleton.cuts.append((number, Region(self._source, value_start, nbytes)))
-        index = len(self._skeleton.cuts) - 1
-        marker = (
-            encode_varint(1 << 3) + encode_varint(index) + encode_varint(2 << 3) + encode_varint(self._skeleton.token)
-        )
+        begin, token = encode_varint(index), encode_varint(self._skeleton.token)
+        marker = encode_varint(1 << 3) + begin + encode_varint(2 << 3) + token
         parts = (
-            bytes(buffer[start:field_start]),
-            bytes(buffer[value_start + nbytes : end]),
+            self._bytes(start, field_start),
+            self._bytes(value_start + nbytes, end),
             field_header(TENSOR_SEGMENT, len(marker)) + marker,
         )
         out += parts
         return sum(map(len, parts))
-
-
-def _varint(buffer: memoryview, position: int, end: int) -> tuple[int, int]:
-    if position >= end:
-        raise WireError(f"the data ends at byte {end} in the middle of a field")
-    byte = buffer[position]
-    if byte < 0x80:
-        return byte, position + 1
-    value = byte & 0x7F
-    for index in range(1, 10):
-        if position + index >= end:
-            raise WireError(f"the data ends at byte {end} in the middle of a number")
-        byte = buffer[position + index]
-        value |= (byte & 0x7F) << (7 * index)
-        if byte < 0x80:
-            return value, position + index + 1
-    raise WireError(f"a number at byte {position} has more than ten bytes")
-
-
-def _skip(buffer: memoryview, position: int, end: int, wire_type: int, number: int) -> int:
-    if number == 0:
-        raise WireError(f"a field before byte {position} has the number 0")
-    if wire_type == VARINT:
-        return _varint(buffer, position, end)[1]
-    if wire_type not in (FIXED64, FIXED32):
-        raise WireError(f"a field before byte {position} has an unknown kind {wire_type}")
-    position += 8 if wire_type == FIXED64 else 4
-    if position > end:
-        raise WireError(f"the data ends at byte {end} in the middle of a number")
-    return position

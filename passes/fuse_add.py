@@ -21,24 +21,19 @@ from maxfold.model.view import View
 from maxfold.passes import kernels
 from maxfold.passes.driver import run_rules
 from maxfold.passes.fold_constants import DEFAULT_MAX_GROWTH_BYTES
-from maxfold.passes.operands import all_equal_bits, keeps_shape, merge_constants, why_not_inlined
+from maxfold.passes.operands import (
+    GivesOperand,
+    all_equal_bits,
+    is_inner,
+    keeps_shape,
+    merge_constants,
+    why_not_inlined,
+    why_not_merged,
+)
 from maxfold.passes.rule import Decline, Match, Pass, PassResult, Progress, Rule
 
 # From this operator set on Add broadcasts as numpy does; before, by attributes and in one direction only.
 _BROADCASTING_OPSET = 7
-
-
-@dataclass(frozen=True, slots=True)
-class DroppedZero:
-    """An Add node that gives its other operand."""
-
-    node: Node
-    operand: Tensor
-
-    def apply(self, edit: Edit) -> None:
-        """Lets the consumers read the operand."""
-        edit.replace_uses(self.node.outputs[0], self.operand)
-        edit.remove_node(self.node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +100,9 @@ def _drop(node: Node, constant: Constant, other: Tensor, view: View) -> Match | 
         return Decline(blocked)
     if is_float and not is_negative and view.math == "exact":
         # Where other constants stand in the same tree, adding them up counts this node already.
-        is_counted = _is_inner(node, view) or len(_holders(node, view)[0]) > 1
+        is_counted = is_inner(node, view, _is_add) or len(_holders(node, view)[0]) > 1
         return Decline("x + 0.0 is not x for x = -0.0; only with --math relaxed", relaxed_gain=0 if is_counted else 1)
-    return DroppedZero(node, other)
+    return GivesOperand(node, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +118,13 @@ class CollectConstants(Rule):
     def match(self, node: Node, view: View) -> Match | Decline | None:
         """Declines for floats in exact mode, where inner sums are needed elsewhere, or constants would grow."""
         opset = view.opset(node)
-        if opset is None or not _is_add(node, view) or _is_inner(node, view):
+        if opset is None or not _is_add(node, view) or is_inner(node, view, _is_add):
             return None
         holders, reason = _holders(node, view)
         constants: dict[Node, Constant] = {}
         for holder in holders:
             constant = _constant_operand(holder)
-            refusal = view.why_not_constant(constant)
+            refusal = why_not_merged(constant, view)
             if refusal is None:
                 constants[holder] = constant
             reason = reason or refusal
@@ -179,17 +174,6 @@ def _is_add(node: Node, view: View) -> bool:
     if not view.is_operator(node, "Add") or len(node.inputs) != 2 or len(node.outputs) != 1:
         return False
     return all(operand.name for operand in node.inputs)
-
-
-def _is_inner(node: Node, view: View) -> bool:
-    """Whether the Add that reads a node's result will look at it as part of its own tree."""
-    consumers = view.consumers(node.outputs[0]) if view.use_count(node.outputs[0]) == 1 else []
-    return (
-        len(consumers) == 1
-        and _is_add(consumers[0], view)
-        and not view.is_kept(consumers[0])
-        and why_not_inlined(node.outputs[0], consumers[0], view) is None
-    )
 
 
 def _holders(root: Node, view: View) -> tuple[list[Node], str | None]:

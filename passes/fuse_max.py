@@ -17,7 +17,15 @@ from maxfold.passes import kernels
 from maxfold.passes.driver import run_rules
 from maxfold.passes.fold_constants import DEFAULT_MAX_GROWTH_BYTES
 from maxfold.passes.fuse_maximum import FuseMaximum
-from maxfold.passes.operands import MergedConstant, all_equal_bits, keeps_shape, merge_constants, why_not_inlined
+from maxfold.passes.operands import (
+    MergedConstant,
+    all_equal_bits,
+    is_inner,
+    keeps_shape,
+    merge_constants,
+    why_not_inlined,
+    why_not_merged,
+)
 from maxfold.passes.rule import Decline, Match, Pass, PassResult, Progress, Rule
 
 
@@ -71,7 +79,7 @@ class FuseMax(Rule):
     def match(self, node: Node, view: View) -> Match | Decline | None:
         """Declines where inner results are needed elsewhere, or constants would grow."""
         opset = view.opset(node)
-        if opset is None or not node.inputs or not _is_max(node, view) or _is_inner(node, view):
+        if opset is None or not node.inputs or not _is_max(node, view) or is_inner(node, view, _is_max):
             return None
         tree = _flatten(node, view)
         operands: list[Tensor] = list(dict.fromkeys(tree.operands))
@@ -92,8 +100,9 @@ class FuseMax(Rule):
     ) -> tuple[dict[Constant, MergedConstant], str | None]:
         """For each constant that can join others, the one that takes its place."""
         listed = [operand for operand in operands if isinstance(operand, Constant)]
-        constants = [constant for constant in listed if view.constant(constant) is not None]
-        reason = next((why for why in map(view.why_not_constant, listed) if why is not None), None)
+        refusals = {constant: why_not_merged(constant, view) for constant in listed}
+        constants = [constant for constant, refusal in refusals.items() if refusal is None]
+        reason = next((refusal for refusal in refusals.values() if refusal is not None), None)
         if len(constants) < 2:
             return {}, reason
         kernel = kernels.find("", "Max", opset)
@@ -119,17 +128,6 @@ def _is_max(node: Node | None, view: View) -> bool:
     if node is None or not view.is_operator(node, "Max"):
         return False
     return len(node.outputs) == 1 and all(operand.name for operand in node.inputs)
-
-
-def _is_inner(node: Node, view: View) -> bool:
-    """Whether a node will be absorbed by the Max that reads it, which is then the one to look at."""
-    consumers = view.consumers(node.outputs[0]) if view.use_count(node.outputs[0]) == 1 else []
-    return (
-        len(consumers) == 1
-        and _is_max(consumers[0], view)
-        and not view.is_kept(consumers[0])
-        and why_not_inlined(node.outputs[0], consumers[0], view) is None
-    )
 
 
 def _flatten(root: Node, view: View) -> _Tree:

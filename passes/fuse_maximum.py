@@ -15,24 +15,16 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import IR_DOMAIN, View
 from maxfold.passes import kernels
-from maxfold.passes.operands import merge_constants, why_not_inlined
+from maxfold.passes.operands import (
+    GivesOperand,
+    merge_constants,
+    why_not_inlined,
+    why_not_merged,
+)
 from maxfold.passes.rule import Decline, Match, Rule
 
 _OPERATOR = "Maximum"
 _MODE = "auto_broadcast"
-
-
-@dataclass(frozen=True, slots=True)
-class DroppedMaximum:
-    """A Maximum that gives one of its operands."""
-
-    node: Node
-    operand: Tensor
-
-    def apply(self, edit: Edit) -> None:
-        """Lets the consumers read the operand."""
-        edit.replace_uses(self.node.outputs[0], self.operand)
-        edit.remove_node(self.node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +61,7 @@ class FuseMaximum(Rule):
         repeated = _repeated(node, view)
         if repeated is not None:
             blocked = view.why_not_replaceable(node.outputs[0], repeated)
-            return DroppedMaximum(node, repeated) if blocked is None else Decline(blocked)
+            return GivesOperand(node, repeated) if blocked is None else Decline(blocked)
         place = _constant_place(node)
         inner = view.producer(node.inputs[1 - place]) if place is not None else None
         if place is None or inner is None or not _is_maximum(inner, view) or _constant_place(inner) is None:
@@ -85,7 +77,7 @@ class FuseMaximum(Rule):
         operands = (inner.inputs[place], outer.inputs[place])
         constants = [operand for operand in operands if isinstance(operand, Constant)]
         for constant in constants:
-            refusal = view.why_not_constant(constant)
+            refusal = why_not_merged(constant, view)
             if refusal is not None:
                 return Decline(refusal)
         if "pdpd" in (_mode(inner), _mode(outer)) or _mode(inner) != _mode(outer):

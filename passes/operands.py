@@ -10,8 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxfold.model.broadcast import BroadcastError, numpy_shape
-from maxfold.model.data import Array
+from maxfold.model.data import Array, SparseData
+from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.storage import Region
 from maxfold.model.view import View
 
 # Constants of more different shapes than this in one tree are merged with those of equal shape only.
@@ -31,6 +33,31 @@ def why_not_inlined(tensor: Tensor, consumer: Node, view: View) -> str | None:
     if view.is_kept(producer):
         return f"{tensor.name!r} is to be kept"
     return view.why_fixed(tensor)
+
+
+def is_inner(node: Node, view: View, is_same: Callable[[Node, View], bool]) -> bool:
+    """Whether a node will be looked at as part of the tree of the only node that reads it."""
+    result = node.outputs[0]
+    consumers = view.consumers(result) if view.use_count(result) == 1 else []
+    return (
+        len(consumers) == 1
+        and is_same(consumers[0], view)
+        and not view.is_kept(consumers[0])
+        and why_not_inlined(result, consumers[0], view) is None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GivesOperand:
+    """A node whose result is one of its operands, whatever the values."""
+
+    node: Node
+    operand: Tensor
+
+    def apply(self, edit: Edit) -> None:
+        """Lets the consumers read the operand, and removes the node."""
+        edit.replace_uses(self.node.outputs[0], self.operand)
+        edit.remove_node(self.node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +152,25 @@ def keeps_shape(removed: Tensor, others: Iterable[Tensor], view: View) -> bool:
     )
 
 
+def why_not_merged(constant: Constant, view: View) -> str | None:
+    """Why the value of a constant operand may not be combined with others, None where it may."""
+    if isinstance(constant.data, SparseData):
+        return f"{constant.name!r} is sparse, and would be stored dense"
+    return view.why_not_constant(constant)
+
+
 def all_equal_bits(constant: Constant, value: object) -> bool:
-    """Whether every element of a constant has the bits of `value`; looks at the first one before the rest."""
-    array = constant.values
-    if not array.size:
+    """Whether every element of a constant has the bits of `value`, for types of whole bytes.
+
+    Reads the first element before the rest, and the rest in pieces, so that weights are not mapped.
+    """
+    data = constant.data
+    if data.dtype is None or isinstance(data, SparseData) or not data.nbytes:
         return False
-    expected = np.asarray(value, array.dtype).tobytes()
-    if array.reshape(-1)[:1].tobytes() != expected:
+    expected = np.asarray(value, data.dtype.numpy).tobytes()
+    stored = data.stored()
+    if not isinstance(stored, Region):
+        return stored == expected * (len(stored) // len(expected))
+    if stored.source.read(stored.offset, len(expected)) != expected:
         return False
-    codes = np.ascontiguousarray(array).view(np.uint8).reshape(array.size, -1)
-    return bool((codes == np.frombuffer(expected, np.uint8)).all())
+    return all(chunk == expected * (len(chunk) // len(expected)) for chunk in stored.chunks())

@@ -22,7 +22,7 @@ from maxfold.model.openvino.bodies import BODY_TYPES
 from maxfold.model.openvino.ir import ConstantLayer, Element, Net, Parameter, PortMapEntry, Result, layer_of, port_of
 from maxfold.model.openvino.strings import StringData, encode_strings
 from maxfold.model.openvino.text import precision
-from maxfold.model.output import Writer, real_path, write_files
+from maxfold.model.output import Writer, parts_writer, real_path, write_files
 from maxfold.model.storage import Region, write_all
 
 # Where layers that no file had stand among the others.
@@ -80,20 +80,8 @@ class Weights:
         return self._offsets[constant]
 
     def writer(self) -> Writer:
-        """Writes the file."""
-
-        def write(file: BinaryIO) -> None:
-            position = 0
-            for offset, data in self._parts:
-                write_all(file, b"\0" * (offset - position))
-                if isinstance(data, Region):
-                    data.copy_to(file)
-                    position = offset + data.nbytes
-                else:
-                    write_all(file, data)
-                    position = offset + len(data)
-
-        return write
+        """What writes the file."""
+        return parts_writer(self._parts)
 
 
 def _stored(data: TensorData) -> Region | bytes:

@@ -120,6 +120,10 @@ class Site:
         array = np.asarray(values, dtype)
         return self._target.constant(ArrayData(array), f"{self._base}_constant")
 
+    def constant_of(self, data: TensorData, name: str) -> Constant:
+        """A new constant of the target graph with data that stays where it is, such as another view of a weight."""
+        return self._target.constant(data, name)
+
     def result(self, *tensors: Tensor) -> None:
         """Says which target tensors are the node's outputs; the last nodes made take the node's name and results'."""
         for output, tensor in zip(self.node.outputs, tensors, strict=False):

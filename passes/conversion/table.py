@@ -6,7 +6,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows import arithmetic, unary
+from maxfold.passes.conversion.rows import (
+    arithmetic,
+    broadcasting,
+    convolution,
+    convolution_transpose,
+    generating,
+    indexing,
+    matmul,
+    normalization,
+    norms,
+    padding,
+    pooling,
+    rearranging,
+    reduction,
+    scattering,
+    selecting,
+    shape,
+    slicing,
+    splitting,
+    unary,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,4 +53,26 @@ def make_table(rows: Iterable[Row]) -> Table:
     return Table(listed, by_onnx, by_openvino)
 
 
-TABLE = make_table((*arithmetic.ROWS, *unary.ROWS))
+TABLE = make_table(
+    (
+        *arithmetic.ROWS,
+        *unary.ROWS,
+        *broadcasting.ROWS,
+        *generating.ROWS,
+        *indexing.ROWS,
+        *padding.ROWS,
+        *rearranging.ROWS,
+        *scattering.ROWS,
+        *selecting.ROWS,
+        *shape.ROWS,
+        *slicing.ROWS,
+        *splitting.ROWS,
+        *convolution.ROWS,
+        *convolution_transpose.ROWS,
+        *matmul.ROWS,
+        *normalization.ROWS,
+        *norms.ROWS,
+        *pooling.ROWS,
+        *reduction.ROWS,
+    )
+)

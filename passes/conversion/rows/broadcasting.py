@@ -1,0 +1,79 @@
+"""Tensors repeated along dimensions: Expand and Tile."""
+
+from __future__ import annotations
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows.operands import int64_vector, length_of, one_integer, positive_axis
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_TILE_REPEATS = 6
+
+
+def _expand_to_openvino(site: OpenvinoSite) -> None:
+    site.result(site.add("Broadcast", site.inputs(), {"mode": "bidirectional"}, opset=3))
+
+
+def _broadcast_to_onnx(site: OnnxSite) -> None:
+    """Expand; by an axes mapping it needs dimensions of 1 where the mapping has none."""
+    mode = site.text("mode").lower()
+    target = int64_vector(site, 1)
+    if site.has_input(2):
+        if mode not in ("explicit", "none"):
+            raise UnsupportedError(f"its mode {mode!r} does not go with an axes mapping")
+        site.result(site.add("Expand", [_mapped(site), target]))
+        return
+    if mode not in ("numpy", "bidirectional"):
+        raise UnsupportedError(f"its mode {mode!r} is not covered")
+    site.result(site.add("Expand", [site.input(0), target]))
+
+
+def _mapped(site: OnnxSite) -> Tensor:
+    mapping = site.integers_of(2, "its axes mapping")
+    if mapping != sorted(set(mapping)):
+        raise UnsupportedError("its axes mapping is not in ascending order")
+    missing = [axis for axis in range(length_of(site, 1, "its target shape")) if axis not in mapping]
+    if not missing:
+        return site.input(0)
+    result: Tensor = site.add("Unsqueeze", [site.input(0), site.constant(missing, "int64")])
+    return result
+
+
+def _tile_to_openvino(site: OpenvinoSite) -> None:
+    if site.opset >= _TILE_REPEATS:
+        site.result(site.add("Tile", site.inputs()))
+        return
+    tiles, axis = one_integer(site, 1, "its tiles"), one_integer(site, 2, "its axis")
+    repeats = [1] * site.rank(0)
+    repeats[positive_axis(axis, len(repeats))] = tiles
+    site.result(site.add("Tile", [site.input(0), site.constant(repeats, "int64")]))
+
+
+def _tile_to_onnx(site: OnnxSite) -> None:
+    """Tile with as many repeats as dimensions, where OpenVINO fills up either with ones in front."""
+    data, repeats = site.input(0), int64_vector(site, 1)
+    count = length_of(site, 1, "its repeats")
+    missing = site.rank(0) - count
+    values = site.value(1)
+    if missing > 0 and values is not None:
+        repeats = site.constant([1] * missing + values.reshape(-1).tolist(), "int64")
+    elif missing > 0:
+        repeats = site.add("Concat", [site.constant([1] * missing, "int64"), repeats], {"axis": 0})
+    if missing < 0:
+        data = site.add("Unsqueeze", [data, site.constant(list(range(-missing)), "int64")])
+    site.result(site.add("Tile", [data, repeats]))
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "Expand", "Broadcast", "same", _expand_to_openvino, _broadcast_to_onnx, onnx_versions=(8, 0),
+        openvino_attributes={"mode": "numpy"},
+        limits="A target shape that does not contain the input's is an error in OpenVINO's mode numpy, not in ONNX.",
+    ),
+    Row(
+        "Tile", "Tile", "same", _tile_to_openvino, _tile_to_onnx,
+        limits="OpenVINO's CPU reads repeats computed at run time wrongly for some shapes.",
+    ),
+)  # fmt: skip

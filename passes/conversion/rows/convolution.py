@@ -1,0 +1,105 @@
+"""Convolutions: the bias is an input in ONNX and an Add in OpenVINO, groups are an attribute or a dimension of the filter."""
+
+from __future__ import annotations
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.rows.tensors import per_channel, require_onnx_type, reshaped
+from maxfold.passes.conversion.rows.windows import check_kernel_shape, onnx_window, openvino_window
+from maxfold.passes.conversion.site import Shape
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_DEFAULTS: dict[str, str | None] = {
+    "strides": "", "dilations": "", "pads_begin": "", "pads_end": "", "auto_pad": "explicit",
+}  # fmt: skip
+_ATTRIBUTES = frozenset({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"})
+
+
+def filter_shape(site: OpenvinoSite | OnnxSite, index: int) -> Shape:
+    """The shape of a filter. Raises `UnsupportedError` where its rank is not known."""
+    shape = site.shape(index)
+    if shape is None:
+        raise UnsupportedError("the rank of its filter is not known")
+    return shape
+
+
+def grouped_filter(site: OpenvinoSite, group: int, shape: Shape) -> Tensor:
+    """An ONNX filter [G*a, b, kernel...] as OpenVINO has it with groups: [G, a, b, kernel...]."""
+    rest = [dim for dim in shape[1:] if dim is not None]
+    if len(rest) != len(shape) - 1:
+        raise UnsupportedError("the shape of its filter is not known")
+    if shape[0] is not None and shape[0] % group:
+        raise UnsupportedError(f"its {shape[0]} channels do not divide into {group} groups")
+    return reshaped(site, site.input(1), [group, -1 if shape[0] is None else shape[0] // group, *rest])
+
+
+def ungrouped_filter(site: OnnxSite, shape: Shape) -> tuple[Tensor, int]:
+    """An OpenVINO filter [G, a, b, kernel...] as ONNX has it, [G*a, b, kernel...], and the number of groups."""
+    group, rest = shape[0], [dim for dim in shape[2:] if dim is not None]
+    if group is None or len(rest) != len(shape) - 2:
+        raise UnsupportedError("the shape of its filter is not known")
+    return reshaped(site, site.input(1), [-1 if shape[1] is None else group * shape[1], *rest]), group
+
+
+def with_bias(site: OpenvinoSite, result: Tensor, rank: int) -> Tensor:
+    """The result plus the optional third input, one value per channel."""
+    if not site.has_input(2):
+        return result
+    bias = per_channel(site, site.input(2), rank)
+    added: Tensor = site.add("Add", [result, bias], {BROADCAST: "numpy"})
+    return added
+
+
+def kernel_attribute(kernel: Shape) -> dict[str, object]:
+    """The attribute `kernel_shape`, where the kernel is known."""
+    return {} if None in kernel else {"kernel_shape": list(kernel)}
+
+
+def _conv_to_openvino(site: OpenvinoSite) -> None:
+    shape = filter_shape(site, 1)
+    window = onnx_window(site, len(shape) - 2)
+    check_kernel_shape(site, shape[2:])
+    group = site.attribute("group", 1)
+    if group == 1:
+        result = site.add("Convolution", [site.input(0), site.input(1)], window.openvino())
+    else:
+        operands = [site.input(0), grouped_filter(site, group, shape)]
+        result = site.add("GroupConvolution", operands, window.openvino())
+    site.result(with_bias(site, result, len(shape)))
+
+
+def _convolution_to_onnx(site: OnnxSite) -> None:
+    shape = filter_shape(site, 1)
+    _conv(site, site.input(1), 1, shape[2:])
+
+
+def _group_convolution_to_onnx(site: OnnxSite) -> None:
+    shape = filter_shape(site, 1)
+    filters, group = ungrouped_filter(site, shape)
+    _conv(site, filters, group, shape[3:])
+
+
+def _conv(site: OnnxSite, filters: Tensor, group: int, kernel: Shape) -> None:
+    require_onnx_type(site, "Conv")
+    window = openvino_window(site, len(kernel))
+    attributes = {**window.onnx(), "dilations": window.dilations, "group": group, **kernel_attribute(kernel)}
+    site.result(site.add("Conv", [site.input(0), filters], attributes))
+
+
+_SUMS = "Sums are made in another order."
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "Conv", "Convolution", "custom", _conv_to_openvino, _convolution_to_onnx,
+        onnx_attributes=_ATTRIBUTES, openvino_attributes=_DEFAULTS, tolerance="relative 1e-4, absolute 1e-5",
+        limits=f"{_SUMS} 1 to 3 spatial dimensions.",
+    ),
+    Row(
+        "Conv", "GroupConvolution", "custom", None, _group_convolution_to_onnx,
+        onnx_attributes=_ATTRIBUTES, openvino_attributes=_DEFAULTS, tolerance="relative 1e-4, absolute 1e-5",
+        limits=f"{_SUMS} The filter's shape must be known.",
+    ),
+)  # fmt: skip

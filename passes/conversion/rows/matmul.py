@@ -1,0 +1,69 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.rows.tensors import require_onnx_type, scalar_like
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_NUMPY = {BROADCAST: "numpy"}
+_SUMS = "Sums are made in another order; OpenVINO's CPU computes integers in f32."
+
+
+def _matmul_to_openvino(site: OpenvinoSite) -> None:
+    site.result(site.add("MatMul", site.inputs(), {"transpose_a": False, "transpose_b": False}))
+
+
+def _matmul_to_onnx(site: OnnxSite) -> None:
+    require_onnx_type(site, "MatMul")
+    a = _transposed(site, 0, site.flag("transpose_a"))
+    b = _transposed(site, 1, site.flag("transpose_b"))
+    site.result(site.add("MatMul", [a, b]))
+
+
+def _transposed(site: OnnxSite, index: int, is_transposed: bool) -> Tensor:
+    """An operand with its last two dimensions swapped, where it has two."""
+    tensor = site.input(index)
+    if not is_transposed:
+        return tensor
+    rank = site.rank(index)
+    if rank < 2:
+        return tensor
+    order = [*range(rank - 2), rank - 1, rank - 2]
+    result: Tensor = site.add("Transpose", [tensor], {"perm": order})
+    return result
+
+
+def _gemm_to_openvino(site: OpenvinoSite) -> None:
+    flags = {"transpose_a": bool(site.attribute("transA", 0)), "transpose_b": bool(site.attribute("transB", 0))}
+    result = site.add("MatMul", [site.input(0), site.input(1)], flags)
+    alpha, beta = site.attribute("alpha", 1.0), site.attribute("beta", 1.0)
+    if alpha != 1:
+        result = site.add("Multiply", [result, scalar_like(site, alpha)], _NUMPY)
+    if not site.has_input(2):
+        site.result(result)
+        return
+    if site.attribute("broadcast", 0) and site.opset >= 7:
+        raise UnsupportedError(f"its attribute 'broadcast' does not exist in operator set {site.opset}")
+    addend = site.input(2)
+    if beta != 1:
+        addend = site.add("Multiply", [addend, scalar_like(site, beta)], _NUMPY)
+    site.result(site.add("Add", [result, addend], _NUMPY))
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "MatMul", "MatMul", "custom", _matmul_to_openvino, _matmul_to_onnx,
+        openvino_attributes={"transpose_a": "false", "transpose_b": "false"},
+        tolerance="relative 1e-5", limits=_SUMS,
+    ),
+    Row(
+        "Gemm", "MatMul", "custom", _gemm_to_openvino, None,
+        onnx_attributes=frozenset({"alpha", "beta", "broadcast", "transA", "transB"}),
+        tolerance="relative 1e-5", limits=_SUMS,
+    ),
+)  # fmt: skip

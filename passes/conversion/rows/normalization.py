@@ -1,0 +1,242 @@
+"""Normalization with statistics that are given, or taken over some axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxfold.model.dtypes import DType
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.rows.tensors import per_channel, require_onnx_type
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_NUMPY = {BROADCAST: "numpy"}
+_FLOAT = 1
+
+
+def _batch_to_openvino(site: OpenvinoSite) -> None:
+    _require_inference(site)
+    epsilon = float(site.attribute("epsilon", 1e-5))
+    dtypes = [site.dtype(index) for index in range(5)]
+    first = dtypes[0]
+    if first is None:
+        raise UnsupportedError("the element type of its input is not known")
+    operands = site.inputs()
+    is_mixed = any(dtype is not None and dtype.name != first.name for dtype in dtypes)
+    if is_mixed:
+        operands = [converted(site, operand, "f32") for operand in operands]
+    if not site.attribute("spatial", 1):
+        if is_mixed:
+            raise UnsupportedError("its attribute 'spatial' with several element types is not covered")
+        site.result(_elementwise_batch(site, operands, epsilon, first))
+        return
+    result = site.add("BatchNormInference", operands, {"epsilon": epsilon}, opset=5)
+    site.result(converted(site, result, str(first.openvino)) if is_mixed else result)
+
+
+def _require_inference(site: OpenvinoSite) -> None:
+    """Raises `UnsupportedError` for a node that takes its statistics from the batch."""
+    if site.opset >= 14:
+        is_training = bool(site.attribute("training_mode", 0))
+    elif site.opset >= 7:
+        is_training = False
+    else:
+        is_training = not site.attribute("is_test", 0)
+    if is_training or any(site.has_output(index) for index in range(1, site.output_count)):
+        raise UnsupportedError("it is in training mode")
+
+
+def _elementwise_batch(site: OpenvinoSite, operands: list[Tensor], epsilon: float, dtype: DType) -> Tensor:
+    """Statistics of each element rather than of each channel, as before operator set 9 with `spatial=0`."""
+    data, scale, shift, mean, variance = operands
+    deviation = site.add("Sqrt", [site.add("Add", [variance, site.constant(epsilon, dtype.numpy)], _NUMPY)])
+    centred = site.add("Subtract", [data, mean], _NUMPY)
+    normalized = site.add("Divide", [centred, deviation], {**_NUMPY, "m_pythondiv": True})
+    return affine(site, normalized, scale, shift)
+
+
+def affine(site: OpenvinoSite, data: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
+    """The data times a scale plus a shift, where there are any."""
+    if scale is not None:
+        data = site.add("Multiply", [data, scale], _NUMPY)
+    if shift is not None:
+        data = site.add("Add", [data, shift], _NUMPY)
+    return data
+
+
+def converted(site: OpenvinoSite, tensor: Tensor, openvino_type: str) -> Tensor:
+    """A tensor of another element type, by OpenVINO's name."""
+    result: Tensor = site.add("Convert", [tensor], {"destination_type": openvino_type})
+    return result
+
+
+def mvn(site: OpenvinoSite, data: Tensor, axes: list[int], epsilon: float, mode: str = "INSIDE_SQRT") -> Tensor:
+    """The data less its mean, divided by its standard deviation, over some axes."""
+    attributes = {"eps": epsilon, "normalize_variance": True, "eps_mode": mode}
+    result: Tensor = site.add("MVN", [data, site.constant(axes, "int64")], attributes, opset=6)
+    return result
+
+
+def _batch_to_onnx(site: OnnxSite) -> None:
+    operands = site.inputs()
+    data_index = 0
+    if site.version < 5:
+        gamma, beta, data, mean, variance = operands
+        operands, data_index = [data, gamma, beta, mean, variance], 2
+    require_onnx_type(site, "BatchNormalization", data_index)
+    site.result(site.add("BatchNormalization", operands, {"epsilon": site.floating("epsilon")}))
+
+
+def _instance_to_openvino(site: OpenvinoSite) -> None:
+    rank = site.rank(0)
+    normalized = mvn(site, site.input(0), list(range(2, rank)), float(site.attribute("epsilon", 1e-5)))
+    scale, shift = (per_channel(site, site.input(index), rank) for index in (1, 2))
+    site.result(affine(site, normalized, scale, shift))
+
+
+def _layer_to_openvino(site: OpenvinoSite) -> None:
+    rank, dtype = site.rank(0), site.dtype(0)
+    if dtype is None or site.attribute("stash_type", _FLOAT) != _FLOAT:
+        raise UnsupportedError("it computes in a type other than float")
+    axes = list(range(site.attribute("axis", -1) % rank, rank))
+    epsilon = float(site.attribute("epsilon", 1e-5))
+    is_narrow = dtype.name in ("FLOAT16", "BFLOAT16")
+    data = converted(site, site.input(0), "f32") if is_narrow else site.input(0)
+    normalized = mvn(site, data, axes, epsilon)
+    if is_narrow:
+        normalized = converted(site, normalized, str(dtype.openvino))
+    scaled = affine(site, normalized, site.input(1), site.input(2) if site.has_input(2) else None)
+    if not (site.has_output(1) or site.has_output(2)):
+        site.result(scaled)
+        return
+    keep = {"keep_dims": True}
+    mean = site.add("ReduceMean", [data, site.constant(axes, "int64")], keep)
+    centred = site.add("Subtract", [data, mean], _NUMPY)
+    squares = site.add("Multiply", [centred, centred], _NUMPY)
+    variance = site.add("ReduceMean", [squares, site.constant(axes, "int64")], keep)
+    computed = np.float32 if is_narrow else dtype.numpy
+    deviation = site.add("Sqrt", [site.add("Add", [variance, site.constant(epsilon, computed)], _NUMPY)])
+    inverse = site.add("Divide", [site.constant(1, computed), deviation], {**_NUMPY, "m_pythondiv": True})
+    site.result(scaled, mean, inverse)
+
+
+def _group_to_openvino(site: OpenvinoSite) -> None:
+    groups, epsilon = site.attribute("num_groups"), float(site.attribute("epsilon", 1e-5))
+    if site.opset >= 21:
+        if site.attribute("stash_type", _FLOAT) != _FLOAT:
+            raise UnsupportedError("it computes in a type other than float")
+        attributes = {"num_groups": groups, "epsilon": epsilon}
+        site.result(site.add("GroupNormalization", site.inputs(), attributes, opset=12))
+        return
+    # Scale and shift are of each group here, not yet of each channel.
+    inner = site.add("Reshape", [site.input(0), site.constant([0, groups, -1], "int64")], {"special_zero": True})
+    scale, shift = (per_channel(site, site.input(index), 3) for index in (1, 2))
+    normalized = affine(site, mvn(site, inner, [2], epsilon), scale, shift)
+    shape = site.add("ShapeOf", [site.input(0)], {"output_type": "i64"}, opset=3)
+    site.result(site.add("Reshape", [normalized, shape], {"special_zero": False}))
+
+
+def _group_to_onnx(site: OnnxSite) -> None:
+    require_onnx_type(site, "InstanceNormalization")
+    groups, epsilon, rank = site.integer("num_groups"), site.floating("epsilon"), site.rank(0)
+    if site.opset >= 21:
+        attributes = {"num_groups": groups, "epsilon": epsilon}
+        site.result(site.add("GroupNormalization", site.inputs(), attributes))
+        return
+    dtype = site.dtype(0)
+    assert dtype is not None
+    inner = site.add("Reshape", [site.input(0), site.constant([0, groups, -1], "int64")])
+    ones, zeros = (site.constant(np.full(groups, value), dtype.numpy) for value in (1, 0))
+    normalized = site.add("InstanceNormalization", [inner, ones, zeros], {"epsilon": epsilon})
+    back = site.add("Reshape", [normalized, site.add("Shape", [site.input(0)])])
+    scale, shift = (per_channel(site, site.input(index), rank) for index in (1, 2))
+    site.result(site.add("Add", [site.add("Mul", [back, scale]), shift]))
+
+
+def _mean_variance_to_openvino(site: OpenvinoSite) -> None:
+    """ONNX adds 1e-9 to the standard deviation."""
+    axes = list(site.attribute("axes", [0, 2, 3]))
+    site.result(mvn(site, site.input(0), axes, 1e-9, "OUTSIDE_SQRT"))
+
+
+def _mvn_to_onnx(site: OnnxSite) -> None:
+    """Step by step: ONNX has only special cases of it."""
+    require_onnx_type(site, "Sqrt")
+    dtype = site.dtype(0)
+    if dtype is None:
+        raise UnsupportedError("the element type of its input is not known")
+    data, axes = site.input(0), _mvn_axes(site)
+    centred = site.add("Sub", [data, _mean(site, data, axes)])
+    if not site.flag("normalize_variance"):
+        site.result(centred)
+        return
+    variance = _mean(site, site.add("Mul", [centred, centred]), axes)
+    epsilon = site.constant(site.floating("eps"), dtype.numpy)
+    mode = site.text("eps_mode").upper() if site.version >= 6 else "INSIDE_SQRT"
+    if mode == "INSIDE_SQRT":
+        deviation = site.add("Sqrt", [site.add("Add", [variance, epsilon])])
+    elif mode == "OUTSIDE_SQRT":
+        deviation = site.add("Add", [site.add("Sqrt", [variance]), epsilon])
+    else:
+        raise UnsupportedError(f"its eps_mode {mode!r} is not covered")
+    site.result(site.add("Div", [centred, deviation]))
+
+
+def _mean(site: OnnxSite, data: Tensor, axes: list[int]) -> Tensor:
+    result: Tensor
+    if site.opset >= 18:
+        result = site.add("ReduceMean", [data, site.constant(axes, "int64")], {"keepdims": 1})
+    else:
+        result = site.add("ReduceMean", [data], {"keepdims": 1, "axes": axes})
+    return result
+
+
+def _mvn_axes(site: OnnxSite) -> list[int]:
+    """The axes; before operator set 6 they are an attribute, or all but the batch or but batch and channel."""
+    if site.version >= 6:
+        axes = site.integers_of(1, "its axes")
+    else:
+        axes = site.integers("reduction_axes") or list(range(1 if site.flag("across_channels") else 2, site.rank(0)))
+    if not axes:
+        raise UnsupportedError("it has no axes")
+    return axes
+
+
+_ROUNDING = "Sums are made in another order."
+_EPSILON: dict[str, str | None] = {"epsilon": "0"}
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "BatchNormalization", "BatchNormInference", "custom", _batch_to_openvino, _batch_to_onnx,
+        onnx_attributes=frozenset({"consumed_inputs", "epsilon", "is_test", "momentum", "spatial", "training_mode"}),
+        openvino_attributes=_EPSILON, tolerance="relative 1e-4, absolute 1e-6", limits="Training mode is refused.",
+    ),
+    Row(
+        "InstanceNormalization", "MVN", "custom", _instance_to_openvino, None,
+        onnx_attributes=frozenset({"consumed_inputs", "epsilon"}), openvino_versions=(6, 0),
+        tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
+    ),
+    Row(
+        "LayerNormalization", "MVN", "custom", _layer_to_openvino, None,
+        onnx_attributes=frozenset({"axis", "epsilon", "stash_type"}), openvino_versions=(6, 0),
+        tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
+    ),
+    Row(
+        "MeanVarianceNormalization", "MVN", "custom", _mean_variance_to_openvino, _mvn_to_onnx,
+        onnx_attributes=frozenset({"axes"}),
+        openvino_attributes={
+            "eps": "0", "normalize_variance": "false", "eps_mode": "INSIDE_SQRT", "across_channels": "false",
+            "reduction_axes": "",
+        },
+        tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
+    ),
+    Row(
+        "GroupNormalization", "GroupNormalization", "custom", _group_to_openvino, _group_to_onnx,
+        onnx_attributes=frozenset({"epsilon", "num_groups", "stash_type"}),
+        openvino_attributes={"num_groups": None, "epsilon": "0"}, openvino_versions=(12, 0),
+        tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
+    ),
+)  # fmt: skip

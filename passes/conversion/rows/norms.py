@@ -1,0 +1,84 @@
+"""Division by a norm, and normalization over neighbouring channels."""
+
+from __future__ import annotations
+
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.rows.tensors import require_onnx_type
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_NUMPY = {BROADCAST: "numpy"}
+
+
+def _lp_to_openvino(site: OpenvinoSite) -> None:
+    """The data divided by its norm, which counts as 1 where it is 0."""
+    axis, p, dtype = site.attribute("axis", -1), site.attribute("p", 2), site.dtype(0)
+    if dtype is None or p not in (1, 2):
+        raise UnsupportedError(f"its p {p} is not 1 or 2, or its element type is not known")
+    axes = site.constant([axis], "int64")
+    norm = site.add(f"ReduceL{p}", [site.input(0), axes], {"keep_dims": True}, opset=4)
+    zero, one = (site.constant(value, dtype.numpy) for value in (0, 1))
+    is_zero = site.add("Equal", [norm, zero], _NUMPY)
+    divisor = site.add("Select", [is_zero, one, norm], _NUMPY)
+    site.result(site.add("Divide", [site.input(0), divisor], {**_NUMPY, "m_pythondiv": True}))
+
+
+def _normalize_to_onnx(site: OnnxSite) -> None:
+    require_onnx_type(site, "Sqrt")
+    axes, dtype, mode = site.integers_of(1, "its axes"), site.dtype(0), site.text("eps_mode").lower()
+    if not axes or dtype is None:
+        raise UnsupportedError("it has no axes, or its element type is not known")
+    if mode not in ("add", "max"):
+        raise UnsupportedError(f"its eps_mode {mode!r} is not covered")
+    epsilon = site.constant(site.floating("eps"), dtype.numpy)
+    if site.opset >= 18:
+        squares = site.add("ReduceSumSquare", [site.input(0), site.constant(axes, "int64")], {"keepdims": 1})
+    else:
+        squares = site.add("ReduceSumSquare", [site.input(0)], {"keepdims": 1, "axes": axes})
+    norm = site.add("Sqrt", [site.add("Add" if mode == "add" else "Max", [squares, epsilon])])
+    site.result(site.add("Div", [site.input(0), norm]))
+
+
+def _lrn_to_openvino(site: OpenvinoSite) -> None:
+    attributes = {
+        "alpha": float(site.attribute("alpha", 1e-4)), "beta": float(site.attribute("beta", 0.75)),
+        "bias": float(site.attribute("bias", 1.0)), "size": _odd(site.attribute("size")),
+    }  # fmt: skip
+    site.result(site.add("LRN", [site.input(0), site.constant([1], "int64")], attributes))
+
+
+def _lrn_to_onnx(site: OnnxSite) -> None:
+    require_onnx_type(site, "LRN")
+    axes, rank = site.integers_of(1, "its axes"), site.rank(0)
+    if [axis % rank for axis in axes] != [1]:
+        raise UnsupportedError(f"its axes {axes} are not the channels alone")
+    attributes = {name: site.floating(name) for name in ("alpha", "beta", "bias")}
+    site.result(site.add("LRN", [site.input(0)], {**attributes, "size": _odd(site.integer("size"))}))
+
+
+def _odd(size: int) -> int:
+    if size % 2 == 0:
+        raise UnsupportedError(f"its size {size} is even, so that it has no middle")
+    return size
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "LpNormalization", "ReduceL2", "custom", _lp_to_openvino, None,
+        onnx_attributes=frozenset({"axis", "p"}), openvino_versions=(4, 0), tolerance="relative 1e-5",
+        limits="p is 1 or 2.",
+    ),
+    Row(
+        "Div", "NormalizeL2", "custom", None, _normalize_to_onnx,
+        openvino_attributes={"eps": "0", "eps_mode": "add"}, tolerance="relative 1e-5",
+        limits="Axes must be known and not empty.",
+    ),
+    Row(
+        "LRN", "LRN", "custom", _lrn_to_openvino, _lrn_to_onnx,
+        onnx_attributes=frozenset({"alpha", "beta", "bias", "size"}),
+        openvino_attributes={"alpha": "0", "beta": "0", "bias": "0", "size": "0"}, tolerance="relative 1e-4",
+        limits="Over channels, of an odd size.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,117 @@
+"""Pad: elements added around a tensor, or cut off where the number is negative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows.operands import (
+    int64_vector,
+    moved_values,
+    onnx_scalar,
+    openvino_scalar,
+    positive_axis,
+    refuse_attribute,
+)
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+# First operator sets of the attribute `pads` (`paddings` before), of pads as input, and of axes.
+_PADS, _PADS_INPUT, _AXES = 2, 11, 18
+_MODES = ("constant", "edge", "reflect")
+_NEGATIVE_PADS = 12
+
+
+def _pad_to_openvino(site: OpenvinoSite) -> None:
+    mode = site.attribute("mode", "constant")
+    if mode not in _MODES:
+        raise UnsupportedError(f"its mode {mode!r} does not exist in OpenVINO")
+    operands = [site.input(0), *_begin_and_end(site)]
+    if mode == "constant":
+        operands.append(_fill(site))
+    site.result(site.add("Pad", operands, {"pad_mode": mode}, opset=_NEGATIVE_PADS))
+
+
+def _fill(site: OpenvinoSite) -> Tensor:
+    """The padded value, of the data's type."""
+    if site.opset >= _PADS_INPUT and site.has_input(2):
+        refuse_attribute(site, "value")
+        return openvino_scalar(site, 2)
+    dtype = site.dtype(0)
+    if dtype is None:
+        raise UnsupportedError("its element type is not known")
+    value = site.attribute("value", 0.0) if site.opset < _PADS_INPUT else 0
+    return site.constant(value, dtype.numpy)
+
+
+def _begin_and_end(site: OpenvinoSite) -> list[Tensor]:
+    """The numbers of added elements in front and behind, for all dimensions."""
+    name = "paddings" if site.opset < _PADS else "pads"
+    if site.opset < _PADS_INPUT or site.value(1) is not None:
+        pads = moved_values(site, name, 1, _PADS_INPUT)
+        if pads is None or len(pads) % 2:
+            raise UnsupportedError("its pads are missing or odd in number")
+        half = len(pads) // 2
+        parts = [pads[:half], pads[half:]]
+        places = _places(site, half)
+        if places is not None:
+            parts = [[(*part, 0)[place] for place in places] for part in parts]
+        return [site.constant(part, "int64") for part in parts]
+    split = site.add("Split", [site.input(1), site.constant(0, "int64")], {"num_splits": 2}, outputs=2)
+    places = _places(site, None)
+    return split if places is None else [_spread(site, part, places) for part in split]
+
+
+def _places(site: OpenvinoSite, count: int | None) -> list[int] | None:
+    """For each dimension where its number stands in pads for some axes, None where pads are for all axes.
+
+    A dimension that is not among the axes gets the place behind the last, where a 0 is put.
+    """
+    if site.opset < _AXES or not site.has_input(3):
+        return None
+    rank = site.rank(0)
+    axes = [positive_axis(axis, rank) for axis in site.integers_of(3, "its axes")]
+    if len(set(axes)) != len(axes) or (count is not None and len(axes) != count):
+        raise UnsupportedError("its axes do not match its pads")
+    return [axes.index(axis) if axis in axes else len(axes) for axis in range(rank)]
+
+
+def _spread(site: OpenvinoSite, part: Tensor, places: list[int]) -> Tensor:
+    dtype = site.dtype(1)
+    zero = site.constant([0], "int64" if dtype is None else dtype.numpy)
+    filled = site.add("Concat", [part, zero], {"axis": 0})
+    operands = [filled, site.constant(places, "int64"), site.constant(0, "int64")]
+    result: Tensor = site.add("Gather", operands, {"batch_dims": 0}, opset=8)
+    return result
+
+
+def _pad_to_onnx(site: OnnxSite) -> None:
+    mode = site.text("pad_mode").lower()
+    if mode not in _MODES:
+        raise UnsupportedError(f"its pad_mode {mode!r} does not exist in ONNX")
+    operands = [site.input(0), _pads(site)]
+    if mode == "constant" and site.has_input(3):
+        operands.append(onnx_scalar(site, 3))
+    attributes: dict[str, Any] = {} if mode == "constant" else {"mode": mode}
+    site.result(site.add("Pad", operands, attributes))
+
+
+def _pads(site: OnnxSite) -> Tensor:
+    begin, end = site.value(1), site.value(2)
+    if begin is not None and end is not None:
+        return site.constant(np.concatenate([begin.reshape(-1), end.reshape(-1)]).astype(np.int64), "int64")
+    joined: Tensor = site.add("Concat", [int64_vector(site, 1), int64_vector(site, 2)], {"axis": 0})
+    return joined
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "Pad", "Pad", "custom", _pad_to_openvino, _pad_to_onnx,
+        onnx_attributes=frozenset({"paddings", "pads", "mode", "value"}), openvino_attributes={"pad_mode": "constant"},
+        limits="ONNX has no mode symmetric, OpenVINO no mode wrap; axes must be constants.",
+    ),
+)  # fmt: skip

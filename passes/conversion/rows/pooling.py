@@ -1,0 +1,249 @@
+"""Pooling. The two formats agree on windows inside the padded input, and differ on those that reach beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row, ToOpenvino
+from maxfold.passes.conversion.rows.tensors import is_used, require_onnx_type
+from maxfold.passes.conversion.rows.windows import Window, onnx_window, openvino_window
+from maxfold.passes.conversion.site import Shape, Site
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_ROUNDINGS = ("floor", "ceil", "ceil_torch")
+# The operator sets in which ONNX gives AveragePool dilations, and OpenVINO gives them to MaxPool and to AvgPool.
+_AVERAGE_DILATIONS = 19
+_OPENVINO_DILATIONS = {"MaxPool": 8, "AvgPool": 16}
+_INT32 = 6
+
+
+def _max_to_openvino(site: OpenvinoSite) -> None:
+    kernel, window = _onnx_kernel(site)
+    is_ceil = _is_ceil(site, window)
+    if site.attribute("storage_order", 0) and site.has_output(1):
+        raise UnsupportedError("its indices by storage_order 1 do not exist in OpenVINO")
+    attributes = {
+        **window.openvino(), "kernel": kernel, "rounding_type": "ceil_torch" if is_ceil else "floor",
+        "index_element_type": "i64", "axis": 0,
+    }  # fmt: skip
+    site.result(*site.add("MaxPool", [site.input(0)], attributes, opset=14 if is_ceil else 8, outputs=2))
+
+
+def _max_to_onnx(site: OnnxSite) -> None:
+    require_onnx_type(site, "MaxPool")
+    kernel, window = _openvino_kernel(site, "MaxPool")
+    is_ceil = _rounding(site, kernel, window) != "floor"
+    attributes = {
+        **window.onnx(), "dilations": window.dilations, "kernel_shape": kernel, "ceil_mode": int(is_ceil)
+    }  # fmt: skip
+    if not is_used(site, 1):
+        site.result(site.add("MaxPool", [site.input(0)], attributes))
+        return
+    values, indices = site.add("MaxPool", [site.input(0)], attributes, outputs=2)
+    site.result(values, _openvino_indices(site, indices))
+
+
+def _openvino_indices(site: OnnxSite, indices: Tensor) -> Tensor:
+    """Indices into the dimensions from `axis` on, of the type that the operation gives."""
+    rank = site.rank(0)
+    axis = site.integer("axis") % rank
+    if axis:
+        inner = _product((site.shape(0) or ())[axis:])
+        indices = site.add("Mod", [indices, site.constant(inner, "int64")])
+    kind = site.text("index_element_type").lower()
+    if kind not in ("i32", "i64"):
+        raise UnsupportedError(f"its index_element_type {kind!r} is not covered")
+    return indices if kind == "i64" else site.add("Cast", [indices], {"to": _INT32})
+
+
+def _product(dims: Shape) -> int:
+    result = 1
+    for dim in dims:
+        if dim is None:
+            raise UnsupportedError("its indices need an input of a known shape")
+        result *= dim
+    return result
+
+
+def _average_to_openvino(site: OpenvinoSite) -> None:
+    kernel, window = _onnx_kernel(site)
+    is_ceil, excludes = _is_ceil(site, window), not site.attribute("count_include_pad", 0)
+    data, rounding = site.input(0), "ceil_torch" if is_ceil else "floor"
+    if is_ceil and not excludes and _is_padded(window):
+        tails = _tails(site, kernel, window)
+        if max(tails) <= 0:
+            rounding = "floor"
+        else:
+            # ONNX counts padding but nothing beyond it; OpenVINO then counts whole windows. Padding that is data
+            # makes the two the same.
+            data, window, excludes = _padded_in_openvino(site, kernel, window, tails), _unpadded(window), True
+    is_dilated = max(window.dilations) > 1
+    attributes = {
+        **window.openvino(), "kernel": kernel, "exclude-pad": excludes, "rounding_type": rounding,
+    }  # fmt: skip
+    opset = 16 if is_dilated else 14 if rounding == "ceil_torch" else 1
+    if not is_dilated:
+        del attributes["dilations"]
+    site.result(site.add("AvgPool", [data], attributes, opset=opset))
+
+
+def _average_to_onnx(site: OnnxSite) -> None:
+    require_onnx_type(site, "AveragePool")
+    kernel, window = _openvino_kernel(site, "AvgPool")
+    rounding, excludes = _rounding(site, kernel, window), site.flag("exclude-pad")
+    data = site.input(0)
+    if rounding != "floor" and not excludes and _is_padded(window):
+        tails = _tails(site, kernel, window)
+        rounding = "floor"
+        if max(tails) > 0:
+            # OpenVINO counts whole windows here, ONNX only what is inside the padding: so the padding is made larger.
+            ends = [end + max(tail, 0) for end, tail in zip(window.pads_end, tails, strict=True)]
+            pads = site.constant([0, 0, *window.pads_begin, 0, 0, *ends], "int64")
+            data, window = site.add("Pad", [data, pads]), _unpadded(window)
+    attributes = {
+        **window.onnx(), "kernel_shape": kernel, "count_include_pad": int(not excludes),
+        "ceil_mode": int(rounding != "floor"),
+    }  # fmt: skip
+    if max(window.dilations) > 1:
+        if site.opset < _AVERAGE_DILATIONS:
+            raise UnsupportedError(f"its dilations need operator set {_AVERAGE_DILATIONS}")
+        attributes["dilations"] = window.dilations
+    site.result(site.add("AveragePool", [data], attributes))
+
+
+def _onnx_kernel(site: OpenvinoSite) -> tuple[list[int], Window]:
+    kernel = site.attribute("kernel_shape")
+    if kernel is None:
+        raise UnsupportedError("its attribute 'kernel_shape' is missing")
+    return [int(size) for size in kernel], onnx_window(site, len(kernel))
+
+
+def _openvino_kernel(site: OnnxSite, op: str) -> tuple[list[int], Window]:
+    kernel = site.integers("kernel")
+    has_dilations = site.version >= _OPENVINO_DILATIONS[op]
+    return kernel, openvino_window(site, len(kernel), has_dilations=has_dilations)
+
+
+def _is_ceil(site: OpenvinoSite, window: Window) -> bool:
+    """Whether sizes are rounded up; automatic padding leaves nothing to round."""
+    if not site.attribute("ceil_mode", 0) or window.mode != "explicit":
+        return False
+    if site.attribute("auto_pad", "NOTSET") == "VALID" and max(window.strides) > 1:
+        raise UnsupportedError("ceil_mode with auto_pad VALID is read in two ways; export it with pads")
+    return True
+
+
+def _rounding(site: OnnxSite, kernel: list[int], window: Window) -> str:
+    """The rounding that OpenVINO does. Raises `UnsupportedError` where it leaves a window wholly in the padding."""
+    rounding = site.text("rounding_type").lower()
+    if rounding not in _ROUNDINGS:
+        raise UnsupportedError(f"its rounding_type {rounding!r} is not covered")
+    if window.mode != "explicit":
+        return "floor"
+    if rounding != "ceil":
+        return rounding
+    spans = _spans(kernel, window)
+    # The last window starts before the padding at the end, whatever the size of the input is.
+    if all(end + stride <= span for end, stride, span in zip(window.pads_end, window.strides, spans, strict=True)):
+        return rounding
+    if min(_tails(site, kernel, window)) < 0:
+        raise UnsupportedError("its rounding_type 'ceil' leaves a window wholly in the padding")
+    return rounding
+
+
+def _tails(site: Site, kernel: list[int], window: Window) -> list[int]:
+    """How far the last window reaches beyond the padded input in each dimension when sizes are rounded up.
+
+    0 where it does not, minus what is left over where it would start in the padding at the end and so is left out.
+    """
+    shape = site.shape(0)
+    sizes = [] if shape is None else [dim for dim in shape[2:] if dim is not None]
+    if len(sizes) != window.rank:
+        raise UnsupportedError("rounding up with padding needs an input of a known shape")
+    tails = []
+    for index, (size, span) in enumerate(zip(sizes, _spans(kernel, window), strict=True)):
+        stride, begin, end = window.strides[index], window.pads_begin[index], window.pads_end[index]
+        left = (size + begin + end - span) % stride
+        start = size + begin + end - span - left + stride
+        tails.append(0 if not left else -left if start >= size + begin else stride - left)
+    return tails
+
+
+def _spans(kernel: Sequence[int], window: Window) -> list[int]:
+    return [(size - 1) * dilation + 1 for size, dilation in zip(kernel, window.dilations, strict=True)]
+
+
+def _is_padded(window: Window) -> bool:
+    return any((*window.pads_begin, *window.pads_end))
+
+
+def _unpadded(window: Window) -> Window:
+    none = [0] * window.rank
+    return Window(window.strides, window.dilations, none, none, "explicit")
+
+
+def _padded_in_openvino(site: OpenvinoSite, kernel: list[int], window: Window, tails: list[int]) -> Tensor:
+    """The data with its padding of 0; without what no window would reach, so that none starts there."""
+    ends = [end + min(tail, 0) for end, tail in zip(window.pads_end, tails, strict=True)]
+    if min(ends) < 0:
+        raise UnsupportedError(f"ceil_mode with padding and strides above its kernel {kernel} is not covered")
+    dtype = site.dtype(0)
+    if dtype is None:
+        raise UnsupportedError("the element type of its input is not known")
+    bounds = [site.constant([0, 0, *pads], "int64") for pads in (window.pads_begin, ends)]
+    operands = [site.input(0), *bounds, site.constant(0, dtype.numpy)]
+    result: Tensor = site.add("Pad", operands, {"pad_mode": "constant"})
+    return result
+
+
+def _global(op: str) -> ToOpenvino:
+    """Reduces all spatial dimensions."""
+
+    def convert(site: OpenvinoSite) -> None:
+        rank = site.rank(0)
+        if rank < 3:
+            raise UnsupportedError(f"of {rank} dimensions it has nothing to pool")
+        axes = site.constant(range(2, rank), "int64")
+        site.result(site.add(op, [site.input(0), axes], {"keep_dims": True}))
+
+    return convert
+
+
+def _global_lp(site: OpenvinoSite) -> None:
+    """The norm over all spatial dimensions."""
+    rank, p = site.rank(0), site.attribute("p", 2)
+    if rank < 3 or p not in (1, 2):
+        raise UnsupportedError(f"of {rank} dimensions and p = {p} it is not covered")
+    axes = site.constant(range(2, rank), "int64")
+    site.result(site.add(f"ReduceL{int(p)}", [site.input(0), axes], {"keep_dims": True}, opset=4))
+
+
+_ATTRIBUTES = frozenset({"auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"})
+_DEFAULTS: dict[str, str | None] = {
+    "strides": None, "pads_begin": "", "pads_end": "", "kernel": None, "rounding_type": "floor", "auto_pad": "explicit",
+    "dilations": "",
+}  # fmt: skip
+_CEIL = "OpenVINO's rounding_type 'ceil' is refused where it leaves a window wholly in the padding."
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "MaxPool", "MaxPool", "custom", _max_to_openvino, _max_to_onnx,
+        onnx_attributes=_ATTRIBUTES | {"storage_order"},
+        openvino_attributes={**_DEFAULTS, "index_element_type": "i64", "axis": "0"},
+        limits=f"{_CEIL} Indices by storage_order 1 are refused.",
+    ),
+    Row(
+        "AveragePool", "AvgPool", "custom", _average_to_openvino, _average_to_onnx,
+        onnx_attributes=_ATTRIBUTES | {"count_include_pad"},
+        openvino_attributes={**_DEFAULTS, "exclude-pad": "true"}, tolerance="relative 1e-5", limits=_CEIL,
+    ),
+    Row("GlobalAveragePool", "ReduceMean", "custom", _global("ReduceMean"), None, tolerance="relative 1e-5"),
+    Row("GlobalMaxPool", "ReduceMax", "custom", _global("ReduceMax"), None),
+    Row(
+        "GlobalLpPool", "ReduceL2", "custom", _global_lp, None, onnx_attributes=frozenset({"p"}),
+        openvino_versions=(4, 0), tolerance="relative 1e-5", limits="p is 1 or 2.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,148 @@
+"""Elements reversed, summed up or moved between dimensions: CumSum, ReverseSequence, DepthToSpace, Einsum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import REQUIRED, Row
+from maxfold.passes.conversion.rows.operands import (
+    INT64_MIN,
+    int64_tensor,
+    int64_vector,
+    onnx_scalar,
+    openvino_scalar,
+    positive_axis,
+)
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_MODES = {"DCR": "blocks_first", "CRD": "depth_first"}
+_IMAGE_RANK = 4
+
+
+def _cum_sum_to_openvino(site: OpenvinoSite) -> None:
+    data = {name: bool(site.attribute(name, 0)) for name in ("exclusive", "reverse")}
+    site.result(site.add("CumSum", [site.input(0), openvino_scalar(site, 1)], data, opset=3))
+
+
+def _cum_sum_to_onnx(site: OnnxSite) -> None:
+    axis = onnx_scalar(site, 1) if site.has_input(1) else site.constant(0, "int64")
+    attributes = {name: int(site.flag(name)) for name in ("exclusive", "reverse")}
+    site.result(site.add("CumSum", [site.input(0), axis], attributes))
+
+
+def _reverse_sequence_to_openvino(site: OpenvinoSite) -> None:
+    data = {"batch_axis": site.attribute("batch_axis", 1), "seq_axis": site.attribute("time_axis", 0)}
+    site.result(site.add("ReverseSequence", site.inputs(), data))
+
+
+def _reverse_sequence_to_onnx(site: OnnxSite) -> None:
+    batch, time = (site.integer(name) for name in ("batch_axis", "seq_axis"))
+    if min(batch, time) < 0:
+        batch, time = (positive_axis(axis, site.rank(0)) for axis in (batch, time))
+    if {batch, time} != {0, 1}:
+        raise UnsupportedError(f"its batch_axis {batch} and seq_axis {time} are not the first two axes")
+    operands = [site.input(0), int64_tensor(site, 1)]
+    site.result(site.add("ReverseSequence", operands, {"batch_axis": batch, "time_axis": time}))
+
+
+def _reverse_to_onnx(site: OnnxSite) -> None:
+    """A Slice with steps of -1."""
+    mode = site.text("mode").lower()
+    if mode not in ("index", "mask"):
+        raise UnsupportedError(f"its mode {mode!r} is not covered")
+    if mode == "index" and site.value(1) is None:
+        axes = int64_vector(site, 1)
+        shape = site.add("Shape", [axes])
+        bounds = [site.add("Expand", [site.constant([value], "int64"), shape]) for value in (-1, INT64_MIN, -1)]
+        site.result(site.add("Slice", [site.input(0), bounds[0], bounds[1], axes, bounds[2]]))
+        return
+    given = site.integers_of(1, "its mask")
+    known = given if mode == "index" else [int(axis) for axis in np.flatnonzero(given)]
+    if not known:
+        site.result(site.add("Identity", [site.input(0)]))
+        return
+    first, last = site.constant([-1] * len(known), "int64"), site.constant([INT64_MIN] * len(known), "int64")
+    site.result(site.add("Slice", [site.input(0), first, last, site.constant(known, "int64"), first]))
+
+
+def _blocks_to_openvino(site: OpenvinoSite) -> None:
+    """DepthToSpace and SpaceToDepth, whose attributes are the same."""
+    mode = site.attribute("mode", "DCR")
+    if mode not in _MODES:
+        raise UnsupportedError(f"its mode {mode!r} is not covered")
+    data = {"block_size": site.attribute("blocksize"), "mode": _MODES[mode]}
+    site.result(site.add(site.operator, [site.input(0)], data))
+
+
+def _blocks_of(site: OnnxSite) -> tuple[str, int]:
+    """ONNX's mode, and the size of blocks."""
+    text = site.text("mode").lower()
+    mode = next((key for key, value in _MODES.items() if value == text), None)
+    if mode is None:
+        raise UnsupportedError(f"its mode {text!r} is not covered")
+    if site.rank(0) != _IMAGE_RANK:
+        raise UnsupportedError(f"it has {site.rank(0)} dimensions instead of 4")
+    return mode, site.integer("block_size")
+
+
+def _depth_to_space_to_onnx(site: OnnxSite) -> None:
+    mode, size = _blocks_of(site)
+    site.result(site.add("DepthToSpace", [site.input(0)], {"blocksize": size, "mode": mode}))
+
+
+def _space_to_depth_to_onnx(site: OnnxSite) -> None:
+    """ONNX up to operator set 21 has blocks before depth only; the other order is that of the channels."""
+    mode, size = _blocks_of(site)
+    moved = site.add("SpaceToDepth", [site.input(0)], {"blocksize": size})
+    if mode == "CRD":
+        shape = site.shape(0)
+        channels = None if shape is None else shape[1]
+        if channels is None:
+            raise UnsupportedError("its mode 'depth_first' needs a known number of channels")
+        order = np.arange(size * size * channels).reshape(size * size, channels).T.reshape(-1)
+        moved = site.add("Gather", [moved, site.constant(order, "int64")], {"axis": 1})
+    site.result(moved)
+
+
+def _einsum_to_openvino(site: OpenvinoSite) -> None:
+    equation = site.attribute("equation").replace(" ", "")
+    site.result(site.add("Einsum", site.inputs(), {"equation": equation}, opset=7))
+
+
+def _einsum_to_onnx(site: OnnxSite) -> None:
+    site.result(site.add("Einsum", site.inputs(), {"equation": site.text("equation")}))
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "CumSum", "CumSum", "same", _cum_sum_to_openvino, _cum_sum_to_onnx, onnx_versions=(11, 0),
+        onnx_attributes=frozenset({"exclusive", "reverse"}), openvino_versions=(3, 0),
+        openvino_attributes={"exclusive": "false", "reverse": "false"},
+    ),
+    Row(
+        "ReverseSequence", "ReverseSequence", "renamed", _reverse_sequence_to_openvino, _reverse_sequence_to_onnx,
+        onnx_attributes=frozenset({"batch_axis", "time_axis"}), onnx_versions=(10, 0),
+        openvino_attributes={"batch_axis": "0", "seq_axis": "1"},
+        limits="ONNX knows sequences along the first two axes only.",
+    ),
+    Row("Slice", "Reverse", "custom", None, _reverse_to_onnx, openvino_attributes={"mode": "index"}),
+    Row(
+        "DepthToSpace", "DepthToSpace", "renamed", _blocks_to_openvino, _depth_to_space_to_onnx,
+        onnx_attributes=frozenset({"blocksize", "mode"}),
+        openvino_attributes={"block_size": REQUIRED, "mode": "blocks_first"},
+        limits="ONNX has images of two dimensions only.",
+    ),
+    Row(
+        "SpaceToDepth", "SpaceToDepth", "renamed", _blocks_to_openvino, _space_to_depth_to_onnx,
+        onnx_attributes=frozenset({"blocksize", "mode"}),
+        openvino_attributes={"block_size": REQUIRED, "mode": "blocks_first"},
+        limits="ONNX has images of two dimensions only.",
+    ),
+    Row(
+        "Einsum", "Einsum", "same", _einsum_to_openvino, _einsum_to_onnx, onnx_attributes=frozenset({"equation"}),
+        onnx_versions=(12, 0), openvino_attributes={"equation": REQUIRED}, openvino_versions=(7, 0),
+        tolerance="1e-5 relative",
+    ),
+)  # fmt: skip

@@ -1,0 +1,224 @@
+"""Reductions: axes are an attribute or an input in ONNX, an input in OpenVINO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino
+from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.rows.tensors import require_onnx_type
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_ATTRIBUTES = frozenset({"axes", "keepdims", "noop_with_empty_axes"})
+_OPENVINO_ATTRIBUTES: dict[str, str | None] = {"keep_dims": "false"}
+# The operator set from which ONNX has the axes as an input.
+_AXES_INPUT = {"ReduceSum": 13}
+_AXES_INPUT_OF_OTHERS = 18
+# The first operator set in which ONNX reduces booleans by ReduceMax and ReduceMin.
+_BOOLEANS = 20
+_NUMPY = {BROADCAST: "numpy"}
+
+# (site, data, axes as a tensor or None to reduce nothing, keep_dims) -> result
+_Body = Callable[[OpenvinoSite, Tensor, Tensor | None, bool], Tensor]
+
+
+def _reduction(onnx: str, body: _Body) -> ToOpenvino:
+    def convert(site: OpenvinoSite) -> None:
+        axes = _axes(site, onnx)
+        site.result(body(site, site.input(0), axes, bool(site.attribute("keepdims", 1))))
+
+    return convert
+
+
+def _axes(site: OpenvinoSite, onnx: str) -> Tensor | None:
+    """The axes as a tensor of the target that is never empty; None where nothing is reduced."""
+    if "axes" in site.node.attrs:
+        if site.opset >= _AXES_INPUT.get(onnx, _AXES_INPUT_OF_OTHERS):
+            raise UnsupportedError(f"its attribute 'axes' does not exist in operator set {site.opset}")
+        listed = list(site.attribute("axes"))
+        return site.constant(listed, "int64") if listed else _no_axes(site)
+    if not site.has_input(1):
+        return _no_axes(site)
+    shape = site.shape(1)
+    if shape is None or len(shape) != 1 or shape[0] is None:
+        raise UnsupportedError("how many axes it has is known at run time only")
+    return site.input(1) if shape[0] else _no_axes(site)
+
+
+def _no_axes(site: OpenvinoSite) -> Tensor | None:
+    """All axes, or none, where the node names none."""
+    rank = site.rank(0)
+    if site.attribute("noop_with_empty_axes", 0) or rank == 0:
+        return None
+    return site.constant(range(rank), "int64")
+
+
+def _reduced(op: str, opset: int = 1) -> _Body:
+    def body(site: OpenvinoSite, data: Tensor, axes: Tensor | None, keep: bool) -> Tensor:
+        if axes is None:
+            return data
+        result: Tensor = site.add(op, [data, axes], {"keep_dims": keep}, opset=opset)
+        return result
+
+    return body
+
+
+def _norm(op: str) -> _Body:
+    def body(site: OpenvinoSite, data: Tensor, axes: Tensor | None, keep: bool) -> Tensor:
+        result: Tensor = site.add("Abs", [data]) if axes is None else _reduced(op, 4)(site, data, axes, keep)
+        return result
+
+    return body
+
+
+def _extreme(op: str, logical: str) -> _Body:
+    """ReduceMax or ReduceMin; of booleans, the same as a logical reduction."""
+
+    def body(site: OpenvinoSite, data: Tensor, axes: Tensor | None, keep: bool) -> Tensor:
+        return _reduced(logical if site.kind(0) == "bool" else op)(site, data, axes, keep)
+
+    return body
+
+
+def _sum_square(site: OpenvinoSite, data: Tensor, axes: Tensor | None, keep: bool) -> Tensor:
+    return _reduced("ReduceSum")(site, site.add("Multiply", [data, data], _NUMPY), axes, keep)
+
+
+def _log_sum(site: OpenvinoSite, data: Tensor, axes: Tensor | None, keep: bool) -> Tensor:
+    _require_float(site)
+    result: Tensor = site.add("Log", [_reduced("ReduceSum")(site, data, axes, keep)])
+    return result
+
+
+def _log_sum_exp(site: OpenvinoSite, data: Tensor, axes: Tensor | None, keep: bool) -> Tensor:
+    """With the largest value taken out of the exponent first, unless that is infinite."""
+    _require_float(site)
+    if axes is None:
+        return data
+    dtype = site.dtype(0)
+    assert dtype is not None
+    largest = site.add("ReduceMax", [data, axes], {"keep_dims": True})
+    zero = site.constant(0, dtype.numpy)
+    infinite = site.add("IsInf", [largest], {"detect_negative": True, "detect_positive": True}, opset=10)
+    shift = site.add("Select", [infinite, zero, largest], _NUMPY)
+    powers = site.add("Exp", [site.add("Subtract", [data, shift], _NUMPY)])
+    logarithm = site.add("Log", [site.add("ReduceSum", [powers, axes], {"keep_dims": True})])
+    total: Tensor = site.add("Add", [logarithm, shift], _NUMPY)
+    return total if keep else site.add("Squeeze", [total, axes])
+
+
+def _require_float(site: OpenvinoSite) -> None:
+    if site.kind(0) != "float":
+        raise UnsupportedError("of integers it is not covered")
+
+
+def _to_onnx(onnx: str) -> ToOnnx:
+    def convert(site: OnnxSite) -> None:
+        require_onnx_type(site, onnx)
+        site.result(_reduced_in_onnx(site, onnx, site.input(0)))
+
+    return convert
+
+
+def _logical_to_onnx(onnx: str) -> ToOnnx:
+    """Booleans are reduced as numbers before ONNX can do it itself."""
+
+    def convert(site: OnnxSite) -> None:
+        if site.opset >= _BOOLEANS:
+            site.result(_reduced_in_onnx(site, onnx, site.input(0)))
+            return
+        numbers = site.add("Cast", [site.input(0)], {"to": 2})
+        site.result(site.add("Cast", [_reduced_in_onnx(site, onnx, numbers)], {"to": 9}))
+
+    return convert
+
+
+def _reduced_in_onnx(site: OnnxSite, onnx: str, data: Tensor) -> Tensor:
+    keep = int(site.flag("keep_dims"))
+    known = site.value(1)
+    takes_input = site.opset >= _AXES_INPUT.get(onnx, _AXES_INPUT_OF_OTHERS)
+    result: Tensor
+    if known is None:
+        if not takes_input:
+            raise UnsupportedError(f"its axes are computed at run time, which needs operator set {_AXES_INPUT_OF_OTHERS}")
+        listed = site.add("Reshape", [site.input(1), site.constant([-1], "int64")])
+        axes = site.add("Cast", [listed], {"to": 7})
+        result = site.add(onnx, [data, axes], {"keepdims": keep, "noop_with_empty_axes": 1})
+        return result
+    axes_list = site.integers_of(1, "its axes")
+    if not axes_list:
+        op = "Abs" if onnx in ("ReduceL1", "ReduceL2") else "Identity"
+        result = site.add(op, [data])
+    elif takes_input:
+        result = site.add(onnx, [data, site.constant(axes_list, "int64")], {"keepdims": keep})
+    else:
+        result = site.add(onnx, [data], {"keepdims": keep, "axes": axes_list})
+    return result
+
+
+def _arg(mode: str) -> ToOpenvino:
+    """ArgMax or ArgMin: the index that TopK gives of one value, counted from the end for the last of equal values."""
+
+    def convert(site: OpenvinoSite) -> None:
+        rank = site.rank(0)
+        if rank == 0:
+            raise UnsupportedError("of a scalar it is not covered")
+        axis = site.attribute("axis", 0) % rank
+        data = site.input(0)
+        is_last = bool(site.attribute("select_last_index", 0))
+        size = (site.shape(0) or ())[axis]
+        if is_last:
+            if size is None:
+                raise UnsupportedError("its attribute 'select_last_index' needs a known size of the axis")
+            data = site.add("Gather", [data, site.constant(range(size - 1, -1, -1), "int64"), site.constant(axis, "int64")],
+                            {"batch_dims": 0}, opset=8)  # fmt: skip
+        attributes = {"axis": axis, "mode": mode, "sort": "value", "index_element_type": "i64", "stable": True}
+        index = site.add("TopK", [data, site.constant(1, "int64")], attributes, opset=11, outputs=2)[1]
+        if is_last and size is not None:
+            index = site.add("Subtract", [site.constant(size - 1, "int64"), index], _NUMPY)
+        if not site.attribute("keepdims", 1):
+            index = site.add("Squeeze", [index, site.constant([axis], "int64")])
+        site.result(index)
+
+    return convert
+
+
+def _row(onnx: str, openvino: str, to_openvino: ToOpenvino | None, to_onnx: ToOnnx | None, **more: object) -> Row:
+    is_newer = openvino in ("ReduceL1", "ReduceL2")
+    return Row(
+        onnx, openvino, "attribute to input", to_openvino, to_onnx,
+        onnx_attributes=_ATTRIBUTES, openvino_attributes=_OPENVINO_ATTRIBUTES,
+        openvino_versions=(4 if is_newer else 1, 0), tolerance="relative 1e-5",
+        **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+_INTEGERS = "OpenVINO's CPU reduces integers in f32."
+_NAN = "NaN is the result in ONNX where any element is NaN; OpenVINO's CPU gives another element."
+_SQUARES = "Squares that overflow are infinite."
+
+ROWS: tuple[Row, ...] = (
+    _row("ReduceSum", "ReduceSum", _reduction("ReduceSum", _reduced("ReduceSum")), _to_onnx("ReduceSum"), limits=_INTEGERS),
+    _row("ReduceMean", "ReduceMean", _reduction("ReduceMean", _reduced("ReduceMean")), _to_onnx("ReduceMean"), limits=_INTEGERS),
+    _row("ReduceProd", "ReduceProd", _reduction("ReduceProd", _reduced("ReduceProd")), _to_onnx("ReduceProd"), limits=_INTEGERS),
+    _row("ReduceMax", "ReduceMax", _reduction("ReduceMax", _extreme("ReduceMax", "ReduceLogicalOr")), _to_onnx("ReduceMax"), limits=_NAN),
+    _row("ReduceMin", "ReduceMin", _reduction("ReduceMin", _extreme("ReduceMin", "ReduceLogicalAnd")), _to_onnx("ReduceMin"), limits=_NAN),
+    _row("ReduceMax", "ReduceLogicalOr", None, _logical_to_onnx("ReduceMax")),
+    _row("ReduceMin", "ReduceLogicalAnd", None, _logical_to_onnx("ReduceMin")),
+    _row("ReduceL1", "ReduceL1", _reduction("ReduceL1", _norm("ReduceL1")), _to_onnx("ReduceL1"), limits=_INTEGERS),
+    _row("ReduceL2", "ReduceL2", _reduction("ReduceL2", _norm("ReduceL2")), _to_onnx("ReduceL2"), limits=_SQUARES),
+    _row("ReduceSumSquare", "ReduceSum", _reduction("ReduceSumSquare", _sum_square), None, limits=_SQUARES),
+    _row("ReduceLogSum", "ReduceSum", _reduction("ReduceLogSum", _log_sum), None, limits="Integers are refused."),
+    _row("ReduceLogSumExp", "ReduceSum", _reduction("ReduceLogSumExp", _log_sum_exp), None, limits="Integers are refused."),
+    *(
+        Row(
+            onnx, "TopK", "custom", _arg(mode), None,
+            onnx_attributes=frozenset({"axis", "keepdims", "select_last_index"}), openvino_versions=(11, 0),
+            limits="NaN is found in ONNX; OpenVINO's CPU finds another element.",
+        )
+        for onnx, mode in (("ArgMax", "max"), ("ArgMin", "min"))
+    ),
+)  # fmt: skip

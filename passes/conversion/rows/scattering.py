@@ -1,0 +1,107 @@
+"""Elements replaced at indices that are data."""
+
+from __future__ import annotations
+
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows.operands import (
+    int64_tensor,
+    one_integer,
+    positive_axis,
+    transposed,
+)
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_OPENVINO_REDUCTIONS = {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"}
+_ONNX_REDUCTIONS = {value: key for key, value in _OPENVINO_REDUCTIONS.items()}
+# Since which operator set ONNX has a reduction.
+_SINCE = {"none": 13, "add": 16, "mul": 16, "min": 18, "max": 18}
+# Versions of OpenVINO's operations that have reductions.
+_ELEMENTS_REDUCING, _ND_REDUCING = 12, 15
+
+_DUPLICATES = "With equal indices and no reduction either of the updates may win."
+
+
+def _reduction_to_openvino(site: OpenvinoSite) -> str:
+    reduction = site.attribute("reduction", "none")
+    if reduction not in _OPENVINO_REDUCTIONS:
+        raise UnsupportedError(f"its reduction {reduction!r} is not covered")
+    return _OPENVINO_REDUCTIONS[reduction]
+
+
+def _reduction_to_onnx(site: OnnxSite, since_version: int) -> dict[str, str]:
+    text = site.text("reduction").lower() if site.version >= since_version else "none"
+    reduction = _ONNX_REDUCTIONS.get(text)
+    if reduction is None:
+        raise UnsupportedError(f"its reduction {text!r} does not exist in ONNX")
+    if site.opset < _SINCE[reduction]:
+        raise UnsupportedError(f"its reduction {text!r} needs operator set {_SINCE[reduction]}")
+    return {} if reduction == "none" else {"reduction": reduction}
+
+
+def _elements_to_openvino(site: OpenvinoSite) -> None:
+    reduction = _reduction_to_openvino(site)
+    operands = [*site.inputs(), site.constant(site.attribute("axis", 0), "int64")]
+    if reduction == "none":
+        site.result(site.add("ScatterElementsUpdate", operands, opset=3))
+        return
+    data = {"reduction": reduction, "use_init_val": True}
+    site.result(site.add("ScatterElementsUpdate", operands, data, opset=_ELEMENTS_REDUCING))
+
+
+def _elements_to_onnx(site: OnnxSite) -> None:
+    attributes = _reduction_to_onnx(site, _ELEMENTS_REDUCING)
+    if attributes and not site.flag("use_init_val"):
+        raise UnsupportedError("its use_init_val 'false' does not exist in ONNX")
+    axis = one_integer(site, 3, "its axis")
+    operands = [site.input(0), int64_tensor(site, 1), site.input(2)]
+    site.result(site.add("ScatterElements", operands, {"axis": axis, **attributes}))
+
+
+def _nd_to_openvino(site: OpenvinoSite) -> None:
+    reduction = _reduction_to_openvino(site)
+    if reduction == "none":
+        site.result(site.add("ScatterNDUpdate", site.inputs(), opset=4))
+    else:
+        site.result(site.add("ScatterNDUpdate", site.inputs(), {"reduction": reduction}, opset=_ND_REDUCING))
+
+
+def _nd_to_onnx(site: OnnxSite) -> None:
+    attributes = _reduction_to_onnx(site, _ND_REDUCING)
+    site.result(site.add("ScatterND", [site.input(0), int64_tensor(site, 1), site.input(2)], attributes))
+
+
+def _update_to_onnx(site: OnnxSite) -> None:
+    """ScatterND along the first dimension, with the axis moved there and back."""
+    rank, index_rank = site.rank(0), site.rank(1)
+    axis = positive_axis(one_integer(site, 3, "its axis"), rank)
+    order = [axis, *range(axis), *range(axis + 1, rank)]
+    data = transposed(site, site.input(0), order)
+    # Updates have the dimensions of the indices in place of the axis.
+    first, behind = range(axis, axis + index_rank), range(axis + index_rank, rank + index_rank - 1)
+    updates = transposed(site, site.input(2), [*first, *range(axis), *behind])
+    indices = site.add("Unsqueeze", [int64_tensor(site, 1), site.constant([-1], "int64")])
+    changed = site.add("ScatterND", [data, indices, updates])
+    site.result(transposed(site, changed, [*range(1, axis + 1), 0, *range(axis + 1, rank)]))
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "ScatterElements", "ScatterElementsUpdate", "attribute to input", _elements_to_openvino, _elements_to_onnx,
+        onnx_attributes=frozenset({"axis", "reduction"}), onnx_versions=(11, 0),
+        openvino_attributes={"reduction": "none", "use_init_val": "true"}, openvino_versions=(3, 0), limits=_DUPLICATES,
+    ),
+    Row(
+        "Scatter", "ScatterElementsUpdate", "attribute to input", _elements_to_openvino, None,
+        onnx_attributes=frozenset({"axis"}), onnx_versions=(9, 10), limits=_DUPLICATES,
+    ),
+    Row(
+        "ScatterND", "ScatterNDUpdate", "renamed", _nd_to_openvino, _nd_to_onnx,
+        onnx_attributes=frozenset({"reduction"}), onnx_versions=(11, 0), openvino_attributes={"reduction": "none"},
+        openvino_versions=(4, 0), limits=_DUPLICATES,
+    ),
+    Row(
+        "ScatterND", "ScatterUpdate", "custom", None, _update_to_onnx, openvino_versions=(3, 0), limits=_DUPLICATES,
+    ),
+)  # fmt: skip

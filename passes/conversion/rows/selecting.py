@@ -1,0 +1,183 @@
+"""Elements chosen or ordered by their values: TopK, Unique, OneHot, Trilu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows.operands import (
+    cast,
+    index_type,
+    int64_tensor,
+    int64_vector,
+    one_integer,
+    onnx_scalar,
+    openvino_scalar,
+    positive_axis,
+    shape_vector,
+)
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_TOP_K_INPUT, _TOP_K_LARGEST = 10, 11
+_ONE_HOT_MODES = 16
+_NUMPY = {"auto_broadcast": "numpy"}
+
+
+def _top_k_to_openvino(site: OpenvinoSite) -> None:
+    """Sorted by value even where ONNX leaves the order open."""
+    if site.opset < _TOP_K_INPUT:
+        count: Tensor = site.constant(site.attribute("k"), "int64")
+    else:
+        count = openvino_scalar(site, 1)
+    axis = site.attribute("axis", -1)
+    largest = site.attribute("largest", 1) if site.opset >= _TOP_K_LARGEST else 1
+    data = {
+        "axis": axis if site.shape(0) is None else positive_axis(axis, site.rank(0)),
+        "mode": "max" if largest else "min", "sort": "value", "index_element_type": "i64", "stable": True,
+    }  # fmt: skip
+    site.result(*site.add("TopK", [site.input(0), count], data, opset=11, outputs=2))
+
+
+def _top_k_to_onnx(site: OnnxSite) -> None:
+    mode, sort = site.text("mode").lower(), site.text("sort").lower()
+    if mode not in ("max", "min") or sort not in ("value", "index", "none"):
+        raise UnsupportedError(f"its mode {mode!r} with sort {sort!r} is not covered")
+    axis = site.integer("axis")
+    attributes = {"axis": axis, "largest": int(mode == "max"), "sorted": 1}
+    count = int64_vector(site, 1)
+    values, indices = site.add("TopK", [site.input(0), count], attributes, outputs=2)
+    if sort == "index":
+        by_index = {"axis": axis, "largest": 0, "sorted": 1}
+        indices, places = site.add("TopK", [indices, count], by_index, outputs=2)
+        values = site.add("GatherElements", [values, places], {"axis": axis})
+    site.result(values, cast(site, indices, "INT64", index_type(site, "index_element_type")))
+
+
+def _unique_to_openvino(site: OpenvinoSite) -> None:
+    axis = site.attribute("axis")
+    operands = [site.input(0), *([] if axis is None else [site.constant(axis, "int64")])]
+    data = {"sorted": bool(site.attribute("sorted", 1)), "index_element_type": "i64", "count_element_type": "i64"}
+    site.result(*site.add("Unique", operands, data, opset=10, outputs=4))
+
+
+def _unique_to_onnx(site: OnnxSite) -> None:
+    attributes: dict[str, Any] = {"sorted": int(site.flag("sorted"))}
+    if site.has_input(1):
+        attributes["axis"] = one_integer(site, 1, "its axis")
+    values, *others = site.add("Unique", [site.input(0)], attributes, outputs=4)
+    kinds = ["index_element_type", "index_element_type", "count_element_type"]
+    cast_ones = [
+        cast(site, tensor, "INT64", index_type(site, kind)) for tensor, kind in zip(others, kinds, strict=True)
+    ]
+    site.result(values, *cast_ones)
+
+
+def _one_hot_to_openvino(site: OpenvinoSite) -> None:
+    depth = openvino_scalar(site, 1)
+    if site.kind(1) not in ("int", "uint"):
+        depth = site.add("Convert", [depth], {"destination_type": "i64"})
+    indices = _counted_indices(site, depth)
+    values = [_picked(site, 2, place) for place in (1, 0)]
+    axis = site.attribute("axis", -1)
+    shape = site.shape(0)
+    axis = axis if shape is None else positive_axis(axis, len(shape) + 1)
+    site.result(site.add("OneHot", [indices, depth, *values], {"axis": axis}))
+
+
+def _counted_indices(site: OpenvinoSite, depth: Tensor) -> Tensor:
+    """Indices as i64, negative ones counted from the end, which OpenVINO does not do."""
+    values = site.value(0)
+    is_integer = site.kind(0) in ("int", "uint")
+    if is_integer and (site.kind(0) == "uint" or (values is not None and (values >= 0).all())):
+        return site.input(0)
+    indices, length = (site.add("Convert", [tensor], {"destination_type": "i64"}) for tensor in (site.input(0), depth))
+    is_negative = site.add("Less", [indices, site.constant(0, "int64")], _NUMPY)
+    counted = site.add("Add", [indices, length], _NUMPY)
+    result: Tensor = site.add("Select", [is_negative, counted, indices], _NUMPY)
+    return result
+
+
+def _picked(site: OpenvinoSite, index: int, place: int) -> Tensor:
+    """One element of a vector, as a scalar."""
+    values = site.value(index)
+    if values is not None:
+        return site.constant(values.reshape(-1)[place], values.dtype)
+    operands = [site.input(index), site.constant(place, "int64"), site.constant(0, "int64")]
+    picked: Tensor = site.add("Gather", operands, {"batch_dims": 0}, opset=8)
+    return picked
+
+
+def _one_hot_to_onnx(site: OnnxSite) -> None:
+    mode = site.text("negative_indices_mode").lower() if site.version >= _ONE_HOT_MODES else "ignore_negative"
+    if mode not in ("ignore_negative", "normalize"):
+        raise UnsupportedError(f"its negative_indices_mode {mode!r} is not covered")
+    indices, depth = int64_tensor(site, 0), int64_tensor(site, 1)
+    values = site.value(0)
+    if mode == "ignore_negative" and (values is None or (values < 0).any()):
+        # An index as large as the depth is out of range, and so gives what a negative one is to give.
+        is_negative = site.add("Less", [indices, site.constant(0, "int64")])
+        indices = site.add("Where", [is_negative, depth, indices])
+    on, off = site.value(2), site.value(3)
+    if on is not None and off is not None:
+        both: Tensor = site.constant(np.concatenate([off.reshape(-1), on.reshape(-1)]), on.dtype)
+    else:
+        first = site.constant([0], "int64")
+        parts = [site.add("Unsqueeze", [onnx_scalar(site, index), first]) for index in (3, 2)]
+        both = site.add("Concat", parts, {"axis": 0})
+    site.result(site.add("OneHot", [indices, depth, both], {"axis": site.integer("axis")}))
+
+
+def _trilu_to_openvino(site: OpenvinoSite) -> None:
+    """A mask of the diagonals that stay, by the distance of column and row."""
+    dtype = site.dtype(0)
+    if dtype is None:
+        raise UnsupportedError("its element type is not known")
+    zero, one = site.constant(0, "int64"), site.constant(1, "int64")
+    dims = shape_vector(site, site.input(0))
+    rows, columns = (_counted(site, dims, place, zero, one) for place in (-2, -1))
+    rows = site.add("Unsqueeze", [rows, one])
+    distance = site.add("Subtract", [columns, rows], _NUMPY)
+    diagonal = openvino_scalar(site, 1) if site.has_input(1) else zero
+    compare = "GreaterEqual" if site.attribute("upper", 1) else "LessEqual"
+    mask = site.add(compare, [distance, diagonal], _NUMPY)
+    site.result(site.add("Select", [mask, site.input(0), site.constant(0, dtype.numpy)], _NUMPY))
+
+
+def _counted(site: OpenvinoSite, dims: Tensor, place: int, zero: Tensor, one: Tensor) -> Tensor:
+    """The indices along a dimension."""
+    length = site.add("Gather", [dims, site.constant(place, "int64"), zero], {"batch_dims": 0}, opset=8)
+    indices: Tensor = site.add("Range", [zero, length, one], {"output_type": "i64"}, opset=4)
+    return indices
+
+
+_TIES = "Of equal values OpenVINO may take any unless it is told to be stable; where NaN stands differs."
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "TopK", "TopK", "custom", _top_k_to_openvino, _top_k_to_onnx,
+        onnx_attributes=frozenset({"axis", "k", "largest", "sorted"}),
+        openvino_attributes={
+            "axis": "0", "mode": "max", "sort": "none", "index_element_type": "i32", "stable": "false",
+        },
+        limits=_TIES,
+    ),
+    Row(
+        "Unique", "Unique", "attribute to input", _unique_to_openvino, _unique_to_onnx,
+        onnx_attributes=frozenset({"axis", "sorted"}), onnx_versions=(11, 0),
+        openvino_attributes={"sorted": "true", "index_element_type": "i64", "count_element_type": "i64"},
+        openvino_versions=(10, 0),
+    ),
+    Row(
+        "OneHot", "OneHot", "custom", _one_hot_to_openvino, _one_hot_to_onnx, onnx_attributes=frozenset({"axis"}),
+        onnx_versions=(9, 0), openvino_attributes={"axis": "0", "negative_indices_mode": "ignore_negative"},
+    ),
+    Row(
+        "Trilu", "Select", "custom", _trilu_to_openvino, None, onnx_attributes=frozenset({"upper"}),
+        onnx_versions=(14, 0),
+    ),
+)  # fmt: skip

@@ -1,0 +1,164 @@
+"""The same elements under another shape or in another order of dimensions."""
+
+from __future__ import annotations
+
+from math import prod
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import REQUIRED, Row
+from maxfold.passes.conversion.rows.operands import (
+    INT64_MAX,
+    int64_vector,
+    moved_operand,
+    moved_values,
+    openvino_slice,
+    positive_axis,
+    shape_vector,
+)
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+# First operator sets in which something is an input, or an attribute exists.
+_RESHAPE_INPUT, _ALLOW_ZERO, _AXES_INPUT = 5, 14, 13
+
+
+def _reshape_to_openvino(site: OpenvinoSite) -> None:
+    target = moved_operand(site, "shape", 1, _RESHAPE_INPUT)
+    if target is None:
+        raise UnsupportedError("its shape is missing")
+    special_zero = not site.attribute("allowzero", 0)
+    site.result(site.add("Reshape", [site.input(0), target], {"special_zero": special_zero}))
+
+
+def _reshape_to_onnx(site: OnnxSite) -> None:
+    target = int64_vector(site, 1)
+    values = site.value(1)
+    zero_is_literal = not site.flag("special_zero") and (values is None or 0 in values)
+    if zero_is_literal and values is not None and -1 in values:
+        raise UnsupportedError("its shape has a 0 that is meant as such beside a -1")
+    if zero_is_literal and site.opset < _ALLOW_ZERO:
+        raise UnsupportedError("its special_zero 'false' needs operator set 14")
+    site.result(site.add("Reshape", [site.input(0), target], {"allowzero": 1} if zero_is_literal else {}))
+
+
+def _flatten_to_openvino(site: OpenvinoSite) -> None:
+    axis = site.attribute("axis", 1)
+    if axis < 0:
+        axis += site.rank(0)
+    known = _flat_shape(axis, site.shape(0))
+    if known is not None:
+        target: Tensor = site.constant(known, "int64")
+        site.result(site.add("Reshape", [site.input(0), target], {"special_zero": True}))
+        return
+    dims = shape_vector(site, site.input(0))
+    zero = site.constant([0], "int64")
+    parts = [openvino_slice(site, dims, 0, axis), openvino_slice(site, dims, axis, INT64_MAX)]
+    lengths = [site.add("ReduceProd", [part, zero], {"keep_dims": True}) for part in parts]
+    target = site.add("Concat", lengths, {"axis": 0})
+    site.result(site.add("Reshape", [site.input(0), target], {"special_zero": False}))
+
+
+def _flat_shape(axis: int, shape: tuple[int | None, ...] | None) -> list[int] | None:
+    """The shape of a flattened tensor, 0 for the input's own dimension and -1 for the rest; None where not known."""
+    if axis <= 1:
+        return [0 if axis else 1, -1]
+    if shape is None:
+        return None
+    before = [dim for dim in shape[:axis] if dim]
+    after = [dim for dim in shape[axis:] if dim]
+    if len(before) == axis:
+        return [prod(before), -1]
+    return [-1, prod(after)] if len(after) == len(shape) - axis else None
+
+
+def _transpose_to_openvino(site: OpenvinoSite) -> None:
+    order = site.constant(site.attribute("perm", []), "int64")
+    site.result(site.add("Transpose", [site.input(0), order]))
+
+
+def _transpose_to_onnx(site: OnnxSite) -> None:
+    order = site.integers_of(1, "its order")
+    site.result(site.add("Transpose", [site.input(0)], {"perm": order} if order else {}))
+
+
+def _squeeze_to_openvino(site: OpenvinoSite) -> None:
+    axes = moved_operand(site, "axes", 1, _AXES_INPUT)
+    if axes is None:
+        site.result(site.add("Squeeze", [site.input(0)]))
+        return
+    known = site.value(1) if site.opset >= _AXES_INPUT else None
+    if site.attribute("axes") == [] or (known is not None and not known.size):
+        raise UnsupportedError("its axes are an empty list, which is read in two ways")
+    site.result(site.add("Squeeze", [site.input(0), axes]))
+
+
+def _squeeze_to_onnx(site: OnnxSite) -> None:
+    skips = site.version >= 15 and site.flag("allow_axis_skip")
+    axes = site.value(1)
+    if not site.has_input(1) or (axes is not None and not axes.size):
+        site.result(site.add("Squeeze", [site.input(0)]))
+        return
+    if axes is None:
+        if skips:
+            raise UnsupportedError("its allow_axis_skip is 'true' and its axes are computed at run time")
+        site.result(site.add("Squeeze", [site.input(0), int64_vector(site, 1)]))
+        return
+    kept = _squeezable(site, [int(axis) for axis in axes.reshape(-1)], skips)
+    if kept:
+        site.result(site.add("Squeeze", [site.input(0), site.constant(kept, "int64")]))
+    else:
+        site.result(site.add("Identity", [site.input(0)]))
+
+
+def _squeezable(site: OnnxSite, axes: list[int], skips: bool) -> list[int]:
+    """The axes without those of other lengths than 1, which OpenVINO leaves alone and ONNX does not accept."""
+    shape = site.shape(0)
+    if shape is None:
+        if skips:
+            raise UnsupportedError("its allow_axis_skip is 'true' and the shape is not known")
+        return axes
+    lengths = {axis: shape[positive_axis(axis, len(shape))] for axis in axes}
+    if skips and None in lengths.values():
+        raise UnsupportedError("its allow_axis_skip is 'true' and the shape is not known")
+    return [axis for axis in axes if lengths[axis] in (1, None)]
+
+
+def _unsqueeze_to_openvino(site: OpenvinoSite) -> None:
+    axes = moved_operand(site, "axes", 1, _AXES_INPUT)
+    if axes is None:
+        raise UnsupportedError("its axes are missing")
+    if site.opset < _AXES_INPUT and not moved_values(site, "axes", 1, _AXES_INPUT):
+        raise UnsupportedError("its axes are an empty list")
+    site.result(site.add("Unsqueeze", [site.input(0), axes]))
+
+
+def _unsqueeze_to_onnx(site: OnnxSite) -> None:
+    axes = site.value(1)
+    if axes is not None and len(set(axes.reshape(-1).tolist())) != axes.size:
+        raise UnsupportedError("its axes name one axis twice")
+    site.result(site.add("Unsqueeze", [site.input(0), int64_vector(site, 1)]))
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "Reshape", "Reshape", "renamed", _reshape_to_openvino, _reshape_to_onnx,
+        onnx_attributes=frozenset({"shape", "allowzero", "consumed_inputs"}),
+        openvino_attributes={"special_zero": REQUIRED},
+        limits="Of tensors without elements OpenVINO accepts shapes with 0 and -1 that ONNX does not.",
+    ),
+    Row("Flatten", "Reshape", "custom", _flatten_to_openvino, None, onnx_attributes=frozenset({"axis"})),
+    Row(
+        "Transpose", "Transpose", "attribute to input", _transpose_to_openvino, _transpose_to_onnx,
+        onnx_attributes=frozenset({"perm"}), limits="An order computed at run time has no form in ONNX.",
+    ),
+    Row(
+        "Squeeze", "Squeeze", "attribute to input", _squeeze_to_openvino, _squeeze_to_onnx,
+        onnx_attributes=frozenset({"axes"}), openvino_attributes={"allow_axis_skip": "false"},
+        limits="A named dimension that turns out not to be 1 is an error in ONNX; OpenVINO leaves it.",
+    ),
+    Row(
+        "Unsqueeze", "Unsqueeze", "attribute to input", _unsqueeze_to_openvino, _unsqueeze_to_onnx,
+        onnx_attributes=frozenset({"axes"}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,120 @@
+"""Joining tensors along an axis, and taking them apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import REQUIRED, Row
+from maxfold.passes.conversion.rows.operands import (
+    int64_vector,
+    moved_operand,
+    one_integer,
+    positive_axis,
+    refuse_attribute,
+)
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_CONCAT_AXIS_REQUIRED, _SPLIT_INPUT, _NUM_OUTPUTS = 4, 13, 18
+
+
+def _concat_to_openvino(site: OpenvinoSite) -> None:
+    axis = site.attribute("axis", 1 if site.opset < _CONCAT_AXIS_REQUIRED else None)
+    if axis is None:
+        raise UnsupportedError("its attribute 'axis' is missing")
+    shape = site.shape(0)
+    axis = axis if shape is None else positive_axis(axis, len(shape))
+    site.result(site.add("Concat", site.inputs(), {"axis": axis}))
+
+
+def _concat_to_onnx(site: OnnxSite) -> None:
+    site.result(site.add("Concat", site.inputs(), {"axis": site.integer("axis")}))
+
+
+def _split_to_openvino(site: OpenvinoSite) -> None:
+    axis = site.attribute("axis", 0)
+    # Before version 2 of the operator its lengths could be either.
+    lengths = moved_operand(site, "split", 1, _SPLIT_INPUT)
+    if lengths is None and site.has_input(1):
+        lengths = site.input(1)
+    if site.opset < _NUM_OUTPUTS:
+        refuse_attribute(site, "num_outputs")
+    if lengths is None and site.attribute("num_outputs") is not None:
+        lengths = _uneven_lengths(site, axis)
+    operands: list[Tensor] = [site.input(0), site.constant(axis, "int64")]
+    count = site.output_count
+    if lengths is None:
+        made = site.add("Split", operands, {"num_splits": count}, outputs=count)
+    else:
+        made = site.add("VariadicSplit", [*operands, lengths], outputs=count)
+    site.result(*(made if count > 1 else [made]))
+
+
+def _uneven_lengths(site: OpenvinoSite, axis: int) -> Tensor | None:
+    """The lengths of `num_outputs` parts, the last of which is smaller; None where all are equal."""
+    count = site.attribute("num_outputs")
+    if count != site.output_count:
+        raise UnsupportedError(f"its num_outputs is {count} for {site.output_count} outputs")
+    shape = site.shape(0)
+    length = None if shape is None else shape[positive_axis(axis, len(shape))]
+    if count == 1 or (length is not None and length % count == 0):
+        return None
+    if length is None:
+        raise UnsupportedError("its num_outputs divides a dimension that is not known, perhaps unevenly")
+    part = -(-length // count)
+    if part * (count - 1) > length:
+        raise UnsupportedError(f"its num_outputs {count} is too many for a dimension of {length}")
+    return site.constant([*[part] * (count - 1), length - part * (count - 1)], "int64")
+
+
+def _split_to_onnx(site: OnnxSite) -> None:
+    count = site.integer("num_splits")
+    if count != site.output_count:
+        raise UnsupportedError(f"its num_splits is {count} for {site.output_count} outputs")
+    attributes: dict[str, Any] = {"axis": one_integer(site, 1, "its axis")}
+    if site.opset >= _NUM_OUTPUTS:
+        attributes["num_outputs"] = count
+    made = site.add("Split", [site.input(0)], attributes, outputs=count)
+    site.result(*(made if count > 1 else [made]))
+
+
+def _variadic_split_to_onnx(site: OnnxSite) -> None:
+    axis = one_integer(site, 1, "its axis")
+    count = site.output_count
+    made = site.add("Split", [site.input(0), _lengths(site, axis)], {"axis": axis}, outputs=count)
+    site.result(*(made if count > 1 else [made]))
+
+
+def _lengths(site: OnnxSite, axis: int) -> Tensor:
+    """The lengths of the parts, with a number in place of the one -1 that OpenVINO allows."""
+    values = site.value(2)
+    lengths = int64_vector(site, 2)
+    if values is not None and (values >= 0).all():
+        return lengths
+    shape = site.shape(0)
+    length = None if shape is None else shape[positive_axis(axis, len(shape))]
+    if values is not None and length is not None:
+        rest = length - int(values.sum()) - 1
+        return site.constant([rest if item < 0 else item for item in values.reshape(-1).tolist()], "int64")
+    open_end = site.constant([-1], "int64")
+    total = site.add("Gather", [site.add("Shape", [site.input(0)]), site.constant([axis], "int64")])
+    given = site.add("ReduceSum", [lengths, site.constant([0], "int64")], {"keepdims": 1})
+    rest_of_total = site.add("Sub", [site.add("Sub", [total, given]), site.constant([1], "int64")])
+    chosen: Tensor = site.add("Where", [site.add("Equal", [lengths, open_end]), rest_of_total, lengths])
+    return chosen
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "Concat", "Concat", "same", _concat_to_openvino, _concat_to_onnx,
+        onnx_attributes=frozenset({"axis"}), openvino_attributes={"axis": "0"},
+    ),
+    Row(
+        "Split", "Split", "custom", _split_to_openvino, _split_to_onnx,
+        onnx_attributes=frozenset({"axis", "split", "num_outputs"}), openvino_attributes={"num_splits": REQUIRED},
+        limits="num_outputs of a dimension that is not known is refused: its last part may be smaller.",
+    ),
+    Row("Split", "VariadicSplit", "attribute to input", None, _variadic_split_to_onnx),
+)  # fmt: skip

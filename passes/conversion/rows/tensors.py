@@ -1,0 +1,76 @@
+"""Tensors in other shapes, and which element types ONNX takes: what several families of rows need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+
+from maxfold.model.data import ArrayData, StoredData, TensorData
+from maxfold.model.graph import Constant, Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.site import Site
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+
+def reshaped(site: OpenvinoSite | OnnxSite, tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """A tensor of the target in another shape of as many elements; one dimension may be -1, none 0 or unknown.
+
+    A constant becomes another view of the same stored bytes, anything else goes through a Reshape.
+    """
+    if isinstance(tensor, Constant):
+        return site.constant_of(_in_shape(tensor.data, shape), tensor.name)
+    target = site.constant(list(shape), "int64")
+    if isinstance(site, OnnxSite):
+        result: Tensor = site.add("Reshape", [tensor, target])
+    else:
+        result = site.add("Reshape", [tensor, target], {"special_zero": False})
+    return result
+
+
+def _in_shape(data: TensorData, shape: Sequence[int]) -> TensorData:
+    count = math.prod(data.shape)
+    known = math.prod(dim for dim in shape if dim != -1)
+    full = tuple(count // known if dim == -1 and known else dim for dim in shape)
+    if math.prod(full) != count:
+        raise UnsupportedError(f"a constant of shape {list(data.shape)} does not fit the shape {list(shape)}")
+    if isinstance(data, StoredData):
+        return StoredData(data.region, data.dtype, full, data.field)
+    return ArrayData(data.array().reshape(full), data.dtype)
+
+
+def per_channel(site: OpenvinoSite | OnnxSite, tensor: Tensor, rank: int) -> Tensor:
+    """A vector of one value per channel, shaped to broadcast along axis 1 of a tensor of `rank` dimensions."""
+    return reshaped(site, tensor, [1, -1, *[1] * (rank - 2)]) if rank > 1 else tensor
+
+
+def scalar_like(site: Site, value: float, index: int = 0) -> Constant:
+    """A constant scalar of the element type of an input. Raises `UnsupportedError` where the type cannot hold it."""
+    dtype = site.dtype(index)
+    if dtype is None:
+        raise UnsupportedError(f"the element type of input {index} is not known")
+    if dtype.kind != "float" and value != int(value):
+        raise UnsupportedError(f"a factor of {value} for integers is not covered")
+    return site.constant(np.asarray(value).astype(dtype.numpy), dtype.numpy)
+
+
+def is_used(site: OnnxSite, index: int) -> bool:
+    """Whether something reads an output of the operation."""
+    if index >= len(site.node.outputs):
+        return False
+    tensor = site.node.outputs[index]
+    return bool(tensor.outputs) or any(tensor is output for output in site.node.scope.outputs)
+
+
+def require_onnx_type(site: OnnxSite, operator: str, index: int = 0) -> None:
+    """Raises `UnsupportedError` where ONNX's operator does not take the element type of an input."""
+    dtype = site.dtype(index)
+    if dtype is None or dtype.onnx is None:
+        return
+    schema = onnx.defs.get_schema(operator, site.opset)
+    name = onnx.TensorProto.DataType.Name(dtype.onnx).lower()
+    if f"tensor({name})" not in schema.inputs[0].types:
+        raise UnsupportedError(f"{operator} of operator set {site.opset} does not take {name}")

@@ -1,0 +1,103 @@
+"""Strides, dilations and padding of operators that slide a window: what convolutions and pooling share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_MODES = {"SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower"}
+_ONNX_MODES = {openvino: onnx for onnx, openvino in _MODES.items()}
+_MAX_SPATIAL_RANK = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How a window slides over the spatial dimensions.
+
+    `mode` is "explicit", "same_upper" or "same_lower"; padding is all 0 unless it is explicit (VALID is explicit padding of 0).
+    """
+
+    strides: list[int]
+    dilations: list[int]
+    pads_begin: list[int]
+    pads_end: list[int]
+    mode: str
+
+    @property
+    def rank(self) -> int:
+        """The number of spatial dimensions."""
+        return len(self.strides)
+
+    def openvino(self) -> dict[str, object]:
+        """The attributes that all of OpenVINO's operations with windows have."""
+        return {
+            "strides": self.strides, "dilations": self.dilations, "pads_begin": self.pads_begin,
+            "pads_end": self.pads_end, "auto_pad": self.mode,
+        }  # fmt: skip
+
+    def onnx(self) -> dict[str, object]:
+        """The attributes that all of ONNX's operators with windows have; dilations are left to the operator."""
+        if self.mode != "explicit":
+            return {"auto_pad": _ONNX_MODES[self.mode], "strides": self.strides}
+        return {"pads": [*self.pads_begin, *self.pads_end], "strides": self.strides}
+
+
+def onnx_window(site: OpenvinoSite, rank: int) -> Window:
+    """The window of an ONNX operator over `rank` spatial dimensions. Raises `UnsupportedError`."""
+    if not 1 <= rank <= _MAX_SPATIAL_RANK:
+        raise UnsupportedError(f"it has {rank} spatial dimensions; OpenVINO has 1 to {_MAX_SPATIAL_RANK}")
+    strides = _checked(site.attribute("strides"), "strides", rank, 1)
+    dilations = _checked(site.attribute("dilations"), "dilations", rank, 1)
+    mode = site.attribute("auto_pad", "NOTSET")
+    if mode in _MODES:
+        return Window(strides, dilations, [0] * rank, [0] * rank, _MODES[mode])
+    if mode not in ("NOTSET", "VALID", ""):
+        raise UnsupportedError(f"its auto_pad {mode!r} is not covered")
+    given = site.attribute("pads") if mode != "VALID" else None
+    pads = _checked(given, "pads", 2 * rank, 0)
+    return Window(strides, dilations, pads[:rank], pads[rank:], "explicit")
+
+
+def openvino_window(site: OnnxSite, rank: int, *, has_dilations: bool = True) -> Window:
+    """The window of an OpenVINO operation over `rank` spatial dimensions. Raises `UnsupportedError`."""
+    strides = _checked(_integers(site, "strides"), "strides", rank, 1)
+    listed = _integers(site, "dilations") if has_dilations else None
+    dilations = _checked(listed, "dilations", rank, 1)
+    mode = site.text("auto_pad").lower()
+    if mode in _ONNX_MODES:
+        return Window(strides, dilations, [0] * rank, [0] * rank, mode)
+    if mode not in ("explicit", "notset", "valid"):
+        raise UnsupportedError(f"its auto_pad {mode!r} is not covered")
+    is_explicit = mode != "valid"
+    begin = _checked(_integers(site, "pads_begin") if is_explicit else None, "pads_begin", rank, 0)
+    end = _checked(_integers(site, "pads_end") if is_explicit else None, "pads_end", rank, 0)
+    return Window(strides, dilations, begin, end, "explicit")
+
+
+def check_kernel_shape(site: OpenvinoSite, kernel: Sequence[int | None]) -> None:
+    """Raises `UnsupportedError` where the attribute `kernel_shape` is not the shape of the filter."""
+    given = site.attribute("kernel_shape")
+    if given is None:
+        return
+    if len(given) != len(kernel) or any(dim not in (None, size) for dim, size in zip(kernel, given, strict=True)):
+        raise UnsupportedError(f"its kernel_shape {list(given)} is not the shape of its filter")
+
+
+def _integers(site: OnnxSite, name: str) -> list[int] | None:
+    """A list of integers, None where it is missing or empty and so all at its default."""
+    return site.integers(name) or None
+
+
+def _checked(values: Sequence[int] | None, name: str, count: int, lowest: int) -> list[int]:
+    if values is None:
+        return [lowest] * count
+    listed = [int(value) for value in values]
+    if len(listed) != count:
+        raise UnsupportedError(f"its {name} {listed} are not {count} numbers")
+    if any(value < lowest for value in listed):
+        raise UnsupportedError(f"its {name} {listed} are below {lowest}")
+    return listed
