@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import onnx
 
+from maxfold.model.data import StoredData
+from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Function, Graph, Node, scopes_of
 
 # Names by which ONNX's own operator set is known.
@@ -73,6 +76,24 @@ class Model:
             return versions
         # Files of IR versions 1 and 2 import nothing: they mean the first operator set.
         return versions or {"": 1}
+
+
+def guard_weights(model: Model, *targets: Path) -> None:
+    """Refuses to overwrite files that hold the weights of a model: only a model written over itself may do that.
+
+    Raises `ModelError`.
+    """
+    if model.path is not None and targets[0] == Path(os.path.realpath(model.path)):
+        return
+    sources = {
+        constant.data.region.source.name
+        for constant in model.constants()
+        if isinstance(constant.data, StoredData) and constant.data.field is None
+    }
+    real_sources = {os.path.realpath(source) for source in sources}
+    for target in targets:
+        if os.path.realpath(target) in real_sources:
+            raise ModelError(f"{target}: holds the weights of {model.path}, which it would destroy; write elsewhere")
 
 
 def graph_protos(roots: Iterable[onnx.GraphProto]) -> Iterator[onnx.GraphProto]:

@@ -11,7 +11,7 @@ from maxfold.model.adopt import adopt
 from maxfold.model.data import StoredData, TensorData
 from maxfold.model.errors import ModelError
 from maxfold.model.external import ExternalLayout
-from maxfold.model.model import Model
+from maxfold.model.model import Model, guard_weights
 from maxfold.model.onnx_encoder import encode_model
 from maxfold.model.output import parts_writer, real_path, write_files, write_stream
 from maxfold.model.wire import Pieces
@@ -39,8 +39,10 @@ def write_onnx(model: Model, target: str | Path | BinaryIO, *, external_data: Ex
     # A link is written through: the data file then belongs beside the file that it leads to.
     path = real_path(target)
     if external_data == "never" or (external_data == "auto" and not model.has_external_data and _fits(model)):
+        guard_weights(model, path)
         pieces = _encode_inline(model)
         return write_files([(path, pieces.write_to)])
+    guard_weights(model, path, path.with_name(f"{path.name}.data"))
     keep_inline = external_data == "auto" and _fits_partly(model)
     layout = ExternalLayout(f"{path.name}.data")
     pieces = encode_model(model, layout, keep_inline=keep_inline)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -155,13 +155,3 @@ def _mode(target: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
-
-
-@contextlib.contextmanager
-def spooled(stream: BinaryIO) -> Iterator[Path]:
-    """A stream's bytes as a file for the time of the block: what is read from a pipe can then be mapped."""
-    with tempfile.NamedTemporaryFile(prefix="maxfold-", suffix=".onnx") as file:
-        while chunk := stream.read(1 << 20):
-            file.write(chunk)
-        file.flush()
-        yield Path(file.name)

@@ -17,7 +17,7 @@ from maxfold.model.data import TensorData
 from maxfold.model.equality import equal_groups
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph, Node, Tensor
-from maxfold.model.model import Model
+from maxfold.model.model import Model, guard_weights
 from maxfold.model.openvino.bodies import BODY_TYPES
 from maxfold.model.openvino.ir import ConstantLayer, Element, Net, Parameter, PortMapEntry, Result, layer_of, port_of
 from maxfold.model.openvino.strings import StringData, encode_strings
@@ -36,6 +36,7 @@ def write_openvino(model: Model, path: str | Path) -> int:
     """
     adopt(model)
     target = real_path(path)
+    guard_weights(model, target, target.with_suffix(".bin"))
     weights = Weights(model)
     root = _net(model, weights)
     etree.indent(root, "\t")
