@@ -25,7 +25,7 @@ class ShareConstants(Pass):
     summary: ClassVar[str] = "keep one of several equal constants"
 
     def run(self, edit: Edit, progress: Progress | None = None) -> PassResult:
-        """Looks at each scope by itself; the first of equal constants stays."""
+        """Looks at each scope by itself; of equal constants one that has to stay stays, else the first."""
         started = time.perf_counter()
         changes = 0
         declines: list[DeclineRecord] = []
@@ -40,7 +40,8 @@ def _share(scope: Graph, edit: Edit, declines: list[DeclineRecord]) -> int:
     changes = 0
     for group in _equal_constants(scope):
         kept: list[Constant] = []
-        for constant in group:
+        # Those that have to stay come first, so that others can go for them.
+        for constant in sorted(group, key=edit.is_removable):
             reasons = [_why_not(twin, constant, edit) for twin in kept]
             if None in reasons:
                 edit.replace_uses(constant, kept[reasons.index(None)])

@@ -14,7 +14,7 @@ import onnx
 from onnx import numpy_helper
 
 from maxfold.model.attributes import encode
-from maxfold.model.data import ArrayData
+from maxfold.model.data import Array, ArrayData
 from maxfold.model.dtypes import DType, from_onnx, from_openvino
 from maxfold.model.graph import Constant, Node, Tensor, new_variable
 from maxfold.model.model import Model
@@ -26,6 +26,7 @@ from maxfold.model.order import sorted_nodes
 from maxfold.model.types import value_info
 from maxfold.model.view import domain_of
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.known import value_of
 from maxfold.passes.conversion.names import BOUNDS_KEY, named_shape, symbols_of
 from maxfold.passes.conversion.site import Shape, Site, Target
 from maxfold.passes.conversion.walk import Refusals, row_for
@@ -45,6 +46,7 @@ class OnnxTarget(Target):
         self.opset = opset
         self.imports = [onnx.helper.make_opsetid("", opset)]
         self.types: dict[Tensor, onnx.TypeProto] = {}
+        self.known: dict[Tensor, Array] = {}
 
     def type_of(self, tensor: Tensor) -> onnx.TypeProto | None:
         """The derived type of a target tensor, None where unknown."""
@@ -53,8 +55,18 @@ class OnnxTarget(Target):
             return onnx.helper.make_tensor_type_proto(tensor.data.dtype.onnx or 0, tensor.data.shape)
         return self.types.get(tensor)
 
+    def value_of(self, tensor: Tensor) -> Array | None:
+        """The value of a small constant, or of integers that follow from known shapes; None where unknown."""
+        if isinstance(tensor, Constant):
+            return tensor.values if tensor.data.nbytes <= _SMALL_BYTES else None
+        return self.known.get(tensor)
+
     def infer(self, node: Node) -> None:
-        """Derives the types of a node's outputs."""
+        """Derives the types of a node's outputs, and their values where these follow from known shapes."""
+        values = [self.value_of(tensor) for tensor in node.inputs]
+        value = value_of(node, values, [self.type_of(tensor) for tensor in node.inputs])
+        if value is not None:
+            self.known[node.outputs[0]] = value
         proto = onnx.NodeProto(op_type=node.op)
         proto.input.extend(tensor.name for tensor in node.inputs)
         proto.output.extend(tensor.name for tensor in node.outputs)
@@ -66,6 +78,8 @@ class OnnxTarget(Target):
                 types[tensor.name] = found
             if isinstance(tensor, Constant) and tensor.data.nbytes <= _SMALL_BYTES:
                 data[tensor.name] = numpy_helper.from_array(tensor.values, tensor.name)
+            elif tensor in self.known:
+                data[tensor.name] = numpy_helper.from_array(self.known[tensor], tensor.name)
         try:
             schema = onnx.defs.get_schema(node.op, self.opset)
             derived = onnx.shape_inference.infer_node_outputs(schema, proto, types, data, opset_imports=self.imports)
@@ -92,6 +106,13 @@ class OnnxSite(Site):
     def version(self) -> int:
         """The number of the operator set that the operation is declared to be of."""
         return int(self.node.domain.removeprefix("openvino.opset"))
+
+    def value(self, index: int) -> Array | None:
+        """The value of a constant input, or of integers that follow from known shapes; None where unknown."""
+        constant = super().value(index)
+        if constant is not None or not self.has_input(index):
+            return constant
+        return self._target.known.get(self.input(index))
 
     def dtype(self, index: int) -> DType | None:
         found = self._target.type_of(self.input(index))
@@ -258,18 +279,21 @@ def _output_info(
     tensor: Tensor, made: Tensor, name: str, target: OnnxTarget, symbols: dict[str, list[str | None]]
 ) -> onnx.ValueInfoProto:
     derived = target.type_of(made)
+    port = port_of(tensor)
     if derived is None or not derived.tensor_type.elem_type:
-        port = port_of(tensor)
         dtype = None if port is None else text.precision_dtype(port.precision, f"output {name!r}")
         found = None if dtype is None else from_openvino(dtype)
         return value_info(name, None if found is None else found.onnx, None)
     shape: list[int | str | None] | None = None
+    known = symbols.get(name, [])
     if derived.tensor_type.HasField("shape"):
         dims = derived.tensor_type.shape.dim
-        known = symbols.get(name, [])
         shape = [dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in dims]
         if len(known) == len(shape):
             shape = [dim if isinstance(dim, int) else symbol for dim, symbol in zip(shape, known, strict=True)]
+    elif port is not None and port.dims:
+        # Only the rank is taken on trust: ONNX wants an output to have one.
+        shape = [*known] if len(known) == len(port.dims) else [None] * len(port.dims)
     return value_info(name, derived.tensor_type.elem_type, shape)
 
 

@@ -2,19 +2,206 @@
 
 from __future__ import annotations
 
+from maxfold.model.dtypes import DTYPES, DType
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import binary, variadic
+from maxfold.passes.conversion.rows.forms import (
+    BROADCAST,
+    BROADCAST_DEFAULTS,
+    LEGACY_ATTRIBUTES,
+    binary,
+    broadcast_operands,
+    legacy_operands,
+    variadic,
+)
+from maxfold.passes.conversion.rows.scalars import dtype_of, scalar_like
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
 _NAN = (
     "ONNX gives NaN where any operand is NaN; OpenVINO's CPU gives its second operand there. Which of +0 and -0 is "
     "the result is open on both sides."
 )
 _OVERFLOW = "Integers wrap around in ONNX; OpenVINO's CPU saturates 8-bit ones and computes 64-bit ones in 32 bits."
+_IN_FLOAT = "OpenVINO's CPU computes integers in float32, exact up to 2^24."
+_PYTHON_DIVISION = "m_pythondiv"
+_NUMPY = {BROADCAST: "numpy"}
+# Mod of floating-point numbers with fmod = 0 was not defined before.
+_FLOAT_MOD_OPSET = 28
+_F32, _F64 = (next(dtype for dtype in DTYPES if dtype.openvino == name) for name in ("f32", "f64"))
+
+
+def _divide_to_openvino(site: OpenvinoSite) -> None:
+    """Integers divide towards zero in ONNX, which is m_pythondiv = false; for others the flag says nothing."""
+    dtype = site.dtype(0)
+    is_float = dtype is not None and dtype.kind == "float"
+    site.result(site.add("Divide", legacy_operands(site), {BROADCAST: "numpy", _PYTHON_DIVISION: is_float}))
+
+
+def _divide_to_onnx(site: OnnxSite) -> None:
+    """Signed integers with m_pythondiv divide towards minus infinity: what Mod leaves over goes first."""
+    a, b = broadcast_operands(site)
+    if site.flag(_PYTHON_DIVISION) and site.kind(0) == "int":
+        a = site.add("Sub", [a, site.add("Mod", [a, b])])
+    site.result(site.add("Div", [a, b]))
+
+
+def _mod_to_openvino(site: OpenvinoSite) -> None:
+    if site.attribute("fmod", 0):
+        operation = "Mod"
+    elif site.kind(0) == "float" and site.opset < _FLOAT_MOD_OPSET:
+        raise UnsupportedError("fmod 0 is not defined for floating-point numbers before operator set 28")
+    else:
+        operation = "FloorMod"
+    site.result(site.add(operation, site.inputs(), _NUMPY))
+
+
+def _mod_to_onnx(site: OnnxSite) -> None:
+    site.result(site.add("Mod", broadcast_operands(site), {"fmod": 1}))
+
+
+def _floor_mod_to_onnx(site: OnnxSite) -> None:
+    a, b = broadcast_operands(site)
+    if site.kind(0) != "float":
+        site.result(site.add("Mod", [a, b], {"fmod": 0}))
+        return
+    quotient = site.add("Floor", [site.add("Div", [a, b])])
+    site.result(site.add("Sub", [a, site.add("Mul", [quotient, b])]))
+
+
+def _power_to_openvino(site: OpenvinoSite) -> None:
+    """The base says what the result is; both operands are computed with in a type that holds them."""
+    operands = legacy_operands(site)
+    base, exponent = dtype_of(site, 0), dtype_of(site, 1)
+    computed = _power_type(base, exponent)
+    for index, dtype in enumerate((base, exponent)):
+        if dtype is not computed:
+            operands[index] = site.add("Convert", [operands[index]], {"destination_type": computed.openvino})
+    result = site.add("Power", operands, _NUMPY)
+    if computed is not base:
+        result = site.add("Convert", [result], {"destination_type": base.openvino})
+    site.result(result)
+
+
+def _power_type(base: DType, exponent: DType) -> DType:
+    if base is exponent:
+        return base
+    if base.kind != "float":
+        # A fractional exponent makes fractions of integers; 32-bit integers need more than float32.
+        return base if exponent.kind != "float" else _F64
+    if base.bits < _F32.bits:
+        return exponent if exponent.kind == "float" and exponent.bits >= _F32.bits else _F32
+    return exponent if exponent.kind == "float" and exponent.bits > base.bits else base
+
+
+def _power_to_onnx(site: OnnxSite) -> None:
+    site.result(site.add("Pow", broadcast_operands(site)))
+
+
+def _sum(site: OpenvinoSite) -> Tensor:
+    total, *rest = site.inputs()
+    for operand in rest:
+        total = site.add("Add", [total, operand], _NUMPY)
+    return total
+
+
+def _sum_to_openvino(site: OpenvinoSite) -> None:
+    site.result(_sum(site))
+
+
+def _mean_to_openvino(site: OpenvinoSite) -> None:
+    total = _sum(site)
+    if site.input_count > 1:
+        count = scalar_like(site, site.input_count)
+        total = site.add("Divide", [total, count], {BROADCAST: "numpy", _PYTHON_DIVISION: True})
+    site.result(total)
+
+
+def _squared_difference_to_onnx(site: OnnxSite) -> None:
+    difference = site.add("Sub", broadcast_operands(site))
+    site.result(site.add("Mul", [difference, difference]))
+
 
 ROWS: tuple[Row, ...] = (
     binary("Add", "Add", limits=_OVERFLOW),
     binary("Sub", "Subtract", limits=_OVERFLOW),
     binary("Mul", "Multiply", limits=_OVERFLOW),
+    Row(
+        "Div",
+        "Divide",
+        "custom",
+        _divide_to_openvino,
+        _divide_to_onnx,
+        onnx_attributes=LEGACY_ATTRIBUTES,
+        openvino_attributes={**BROADCAST_DEFAULTS, _PYTHON_DIVISION: "true"},
+        limits="Signed integers with m_pythondiv are divided towards minus infinity, as specified; OpenVINO's CPU "
+        f"divides them towards zero. {_IN_FLOAT} Division of integers by zero is undefined.",
+    ),
     variadic("Max", "Maximum", limits=_NAN),
     variadic("Min", "Minimum", limits=_NAN),
+    Row(
+        "Mod",
+        "Mod",
+        "custom",
+        _mod_to_openvino,
+        _mod_to_onnx,
+        onnx_attributes=frozenset({"fmod"}),
+        openvino_attributes=BROADCAST_DEFAULTS,
+        onnx_versions=(10, 0),
+        tolerance="exact for integers, the rounding of a - trunc(a / b) * b for others",
+        limits="fmod 0 becomes FloorMod. ONNX's remainder of floating-point numbers is exact; OpenVINO's CPU rounds the "
+        f"quotient, and gives NaN where an operand is infinite. {_IN_FLOAT}",
+    ),
+    Row(
+        "Mod",
+        "FloorMod",
+        "custom",
+        None,
+        _floor_mod_to_onnx,
+        openvino_attributes=BROADCAST_DEFAULTS,
+        onnx_versions=(10, 0),
+        tolerance="exact for integers, the rounding of a - floor(a / b) * b for others",
+        limits="Floating-point numbers become Div, Floor, Mul and Sub, which OpenVINO's CPU computes too.",
+    ),
+    Row(
+        "Pow",
+        "Power",
+        "custom",
+        _power_to_openvino,
+        _power_to_onnx,
+        onnx_attributes=LEGACY_ATTRIBUTES - {"consumed_inputs"},
+        openvino_attributes=BROADCAST_DEFAULTS,
+        tolerance="1e-5 relative",
+        limits="Operands of two types are computed with in one that holds both, and the result gets the base's type. "
+        f"{_IN_FLOAT}",
+    ),
+    Row(
+        "Sum",
+        "Add",
+        "variadic to chain",
+        _sum_to_openvino,
+        None,
+        onnx_attributes=frozenset({"consumed_inputs"}),
+        tolerance="the order of additions",
+    ),
+    Row(
+        "Mean",
+        "Add",
+        "custom",
+        _mean_to_openvino,
+        None,
+        onnx_attributes=frozenset({"consumed_inputs"}),
+        tolerance="the order of additions",
+        limits="A chain of Add and a Divide.",
+    ),
+    Row(
+        "Mul",
+        "SquaredDifference",
+        "custom",
+        None,
+        _squared_difference_to_onnx,
+        openvino_attributes=BROADCAST_DEFAULTS,
+        limits=f"Becomes Sub and Mul. {_OVERFLOW}",
+    ),
 )

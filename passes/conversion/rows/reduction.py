@@ -74,11 +74,15 @@ def _norm(op: str) -> _Body:
     return body
 
 
-def _extreme(op: str, logical: str) -> _Body:
-    """ReduceMax or ReduceMin; of booleans, the same as a logical reduction."""
+def _extreme(op: str) -> _Body:
+    """ReduceMax or ReduceMin; of booleans as numbers, since OpenVINO's CPU reduces booleans over known axes only."""
 
     def body(site: OpenvinoSite, data: Tensor, axes: Tensor | None, keep: bool) -> Tensor:
-        return _reduced(logical if site.kind(0) == "bool" else op)(site, data, axes, keep)
+        if axes is None or site.kind(0) != "bool":
+            return _reduced(op)(site, data, axes, keep)
+        numbers = site.add("Convert", [data], {"destination_type": "u8"})
+        result: Tensor = site.add("Convert", [_reduced(op)(site, numbers, axes, keep)], {"destination_type": "boolean"})
+        return result
 
     return body
 
@@ -197,15 +201,18 @@ def _row(onnx: str, openvino: str, to_openvino: ToOpenvino | None, to_onnx: ToOn
 
 
 _INTEGERS = "OpenVINO's CPU reduces integers in f32."
-_NAN = "NaN is the result in ONNX where any element is NaN; OpenVINO's CPU gives another element."
+_NAN = (
+    "NaN is the result in ONNX where any element is NaN; OpenVINO's CPU gives another element. Over nothing, ONNX gives "
+    "an infinity and OpenVINO's CPU the type's largest or lowest value."
+)
 _SQUARES = "Squares that overflow are infinite."
 
 ROWS: tuple[Row, ...] = (
     _row("ReduceSum", "ReduceSum", _reduction("ReduceSum", _reduced("ReduceSum")), _to_onnx("ReduceSum"), limits=_INTEGERS),
     _row("ReduceMean", "ReduceMean", _reduction("ReduceMean", _reduced("ReduceMean")), _to_onnx("ReduceMean"), limits=_INTEGERS),
     _row("ReduceProd", "ReduceProd", _reduction("ReduceProd", _reduced("ReduceProd")), _to_onnx("ReduceProd"), limits=_INTEGERS),
-    _row("ReduceMax", "ReduceMax", _reduction("ReduceMax", _extreme("ReduceMax", "ReduceLogicalOr")), _to_onnx("ReduceMax"), limits=_NAN),
-    _row("ReduceMin", "ReduceMin", _reduction("ReduceMin", _extreme("ReduceMin", "ReduceLogicalAnd")), _to_onnx("ReduceMin"), limits=_NAN),
+    _row("ReduceMax", "ReduceMax", _reduction("ReduceMax", _extreme("ReduceMax")), _to_onnx("ReduceMax"), limits=_NAN),
+    _row("ReduceMin", "ReduceMin", _reduction("ReduceMin", _extreme("ReduceMin")), _to_onnx("ReduceMin"), limits=_NAN),
     _row("ReduceMax", "ReduceLogicalOr", None, _logical_to_onnx("ReduceMax")),
     _row("ReduceMin", "ReduceLogicalAnd", None, _logical_to_onnx("ReduceMin")),
     _row("ReduceL1", "ReduceL1", _reduction("ReduceL1", _norm("ReduceL1")), _to_onnx("ReduceL1"), limits=_INTEGERS),

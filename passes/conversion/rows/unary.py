@@ -1,11 +1,167 @@
-"""Elementwise operators with one input."""
+"""Elementwise operators with one input that need no parameters."""
 
 from __future__ import annotations
 
-from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import unary
+from maxfold.passes.conversion.row import Row, ToOnnx
+from maxfold.passes.conversion.rows.forms import BROADCAST, same_to_onnx, same_to_openvino
+from maxfold.passes.conversion.rows.scalars import dtype_of, scalar_like
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_FLOATS_ONLY = "ONNX has it for floating-point types only."
+_APPROXIMATE = "1e-5 relative"
+# Operators of the first operator set had this hint, which means nothing.
+_HINT = frozenset({"consumed_inputs"})
+# IsInf takes other types than float and double from here on.
+_ALL_FLOATS_OPSET = 20
+_HALF_EVEN, _HALF_AWAY = "half_to_even", "half_away_from_zero"
+
+
+def _unary(
+    onnx: str, openvino: str, since: int = 1, opset: int = 1, *, to_onnx: ToOnnx | None = None, tolerance: str = "exact",
+    limits: str = "",
+) -> Row:  # fmt: skip
+    """A row without attributes; `since` and `opset` are the operator sets of ONNX and OpenVINO that introduced it."""
+    return Row(
+        onnx,
+        openvino,
+        "same" if onnx == openvino else "renamed",
+        same_to_openvino(openvino, opset),
+        to_onnx or same_to_onnx(onnx),
+        onnx_attributes=_HINT if since == 1 else frozenset(),
+        onnx_versions=(since, 0),
+        openvino_versions=(opset, 0),
+        tolerance=tolerance,
+        limits=limits,
+    )
+
+
+def _rounding_to_onnx(onnx: str) -> ToOnnx:
+    """A rounding operator, which leaves integers alone."""
+
+    def convert(site: OnnxSite) -> None:
+        if _passes_integers(site):
+            return
+        site.result(site.add(onnx, site.inputs()))
+
+    return convert
+
+
+def _passes_integers(site: OnnxSite) -> bool:
+    """Where the input is of integers, which ONNX rounds in no operator, they are the result."""
+    is_float = dtype_of(site).kind == "float"
+    if not is_float:
+        site.result(site.add("Identity", site.inputs()))
+    return not is_float
+
+
+def _reciprocal_to_openvino(site: OpenvinoSite) -> None:
+    data = {BROADCAST: "numpy", "m_pythondiv": True}
+    site.result(site.add("Divide", [scalar_like(site, 1), site.input(0)], data))
+
+
+def _round_to_openvino(site: OpenvinoSite) -> None:
+    site.result(site.add("Round", site.inputs(), {"mode": _HALF_EVEN}, opset=5))
+
+
+def _round_to_onnx(site: OnnxSite) -> None:
+    mode = site.text("mode").lower()
+    if mode not in (_HALF_EVEN, _HALF_AWAY):
+        raise UnsupportedError(f"its mode {mode!r} is not covered")
+    if _passes_integers(site):
+        return
+    if mode == _HALF_EVEN:
+        site.result(site.add("Round", site.inputs()))
+        return
+    # Up from .5 on, by size; adding .5 first would round up the number just below it.
+    x = site.input(0)
+    size = site.add("Abs", [x])
+    whole = site.add("Floor", [size])
+    is_up = site.add("GreaterOrEqual", [site.add("Sub", [size, whole]), scalar_like(site, 0.5)])
+    rounded = site.add("Add", [whole, site.add("Cast", [is_up], {"to": dtype_of(site).onnx})])
+    site.result(site.add("Mul", [site.add("Sign", [x]), rounded]))
+
+
+def _is_inf_to_openvino(site: OpenvinoSite) -> None:
+    data = {name: bool(site.attribute(name, 1)) for name in ("detect_negative", "detect_positive")}
+    site.result(site.add("IsInf", site.inputs(), data, opset=10))
+
+
+def _is_inf_to_onnx(site: OnnxSite) -> None:
+    attributes = {name: int(site.flag(name)) for name in ("detect_negative", "detect_positive")}
+    site.result(site.add("IsInf", [_widened(site)], attributes))
+
+
+def _is_finite_to_onnx(site: OnnxSite) -> None:
+    is_not = site.add("Or", [site.add("IsNaN", site.inputs()), site.add("IsInf", [_widened(site)])])
+    site.result(site.add("Not", [is_not]))
+
+
+def _widened(site: OnnxSite) -> Tensor:
+    """The input in a type that the written IsInf takes; a wider type has the same infinities."""
+    if site.opset >= _ALL_FLOATS_OPSET or dtype_of(site).name in ("FLOAT", "DOUBLE"):
+        return site.input(0)
+    widened: Tensor = site.add("Cast", site.inputs(), {"to": onnx.TensorProto.FLOAT})
+    return widened
+
 
 ROWS: tuple[Row, ...] = (
-    unary("Abs", "Abs"),
-    unary("Relu", "ReLU", limits="OpenVINO's CPU gives 0 for NaN."),
-)
+    _unary("Abs", "Abs"),
+    _unary("Neg", "Negative"),
+    _unary("Sign", "Sign", 9),
+    _unary("Ceil", "Ceiling", to_onnx=_rounding_to_onnx("Ceil")),
+    _unary("Floor", "Floor", to_onnx=_rounding_to_onnx("Floor")),
+    Row(
+        "Round",
+        "Round",
+        "custom",
+        _round_to_openvino,
+        _round_to_onnx,
+        openvino_attributes={"mode": _HALF_EVEN},
+        onnx_versions=(11, 0),
+        openvino_versions=(5, 0),
+        limits="half_away_from_zero becomes Floor and a comparison; OpenVINO's CPU rounds 0.49999997 up there.",
+    ),
+    Row(
+        "Reciprocal",
+        "Divide",
+        "custom",
+        _reciprocal_to_openvino,
+        None,
+        onnx_attributes=_HINT,
+    ),
+    _unary("Sqrt", "Sqrt", limits=_FLOATS_ONLY),
+    _unary("Exp", "Exp", tolerance=_APPROXIMATE, limits=_FLOATS_ONLY),
+    _unary("Log", "Log", tolerance=_APPROXIMATE, limits=_FLOATS_ONLY),
+    _unary("Erf", "Erf", 9, tolerance=_APPROXIMATE, limits=_FLOATS_ONLY),
+    *(
+        _unary(name, name, since, opset, tolerance=_APPROXIMATE, limits=_FLOATS_ONLY)
+        for name, since, opset in (
+            ("Sin", 7, 1), ("Cos", 7, 1), ("Tan", 7, 1), ("Asin", 7, 1), ("Acos", 7, 1), ("Atan", 7, 1),
+            ("Sinh", 9, 1), ("Cosh", 9, 1), ("Asinh", 9, 4), ("Acosh", 9, 4), ("Atanh", 9, 4),
+        )
+    ),
+    _unary("IsNaN", "IsNaN", 9, 10),
+    Row(
+        "IsInf",
+        "IsInf",
+        "same",
+        _is_inf_to_openvino,
+        _is_inf_to_onnx,
+        onnx_attributes=frozenset({"detect_negative", "detect_positive"}),
+        openvino_attributes={"detect_negative": "true", "detect_positive": "true"},
+        onnx_versions=(10, 0),
+        openvino_versions=(10, 0),
+        limits="OpenVINO's CPU computes float64 in float32, where it finds no infinities.",
+    ),
+    Row(
+        "IsInf",
+        "IsFinite",
+        "custom",
+        None,
+        _is_finite_to_onnx,
+        openvino_versions=(10, 0),
+        onnx_versions=(10, 0),
+        limits="Becomes IsNaN, IsInf, Or and Not.",
+    ),
+)  # fmt: skip
