@@ -1,0 +1,53 @@
+"""The Typer application: its commands, and what is said about it as a whole.
+
+Nothing heavy is imported here or in the modules of the commands: what needs numpy, onnx or Rich is imported in the
+body of the command that needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import typer
+
+from maxfold.cli.inspect import inspect
+from maxfold.cli.optimize import optimize
+from maxfold.cli.output import write_stdout
+from maxfold.cli.parameters import Version
+from maxfold.cli.passes import passes
+from maxfold.cli.shell import INTERRUPTED, Command, Group
+
+CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Application(typer.Typer):
+    """Ends without a traceback also where it is interrupted before a command runs."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
+
+
+app = Application(
+    name="maxfold",
+    cls=Group,
+    context_settings=CONTEXT_SETTINGS,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+    epilog="Exit status: 0 done; 1 the answer is no; 2 an error, told in one line; 130 interrupted.",
+)
+
+
+@app.callback()
+def maxfold(context: typer.Context, version: Version = None) -> None:
+    """Makes neural-network model files smaller without changing what they compute."""
+    if context.invoked_subcommand is None:
+        write_stdout(f"{context.get_help()}\n")
+
+
+for _function in (optimize, inspect, passes):
+    app.command(cls=Command, context_settings=CONTEXT_SETTINGS, no_args_is_help=False)(_function)

@@ -1,0 +1,137 @@
+"""The options of `maxfold optimize`, from flags and settings files, checked."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maxfold.cli import values
+from maxfold.cli.errors import CommandError
+from maxfold.cli.settings import Settings
+from maxfold.cli.shell import usage_error
+
+_KINDS: dict[str, values.Kind] = {
+    "output": values.path,
+    "in-place": values.switch,
+    "out-dir": values.path,
+    "check": values.switch,
+    "dry-run": values.switch,
+    "passes": values.names,
+    "skip": values.names,
+    "math": values.choice("exact", "relaxed"),
+    "max-growth": values.size_bytes,
+    "keep": values.texts,
+    "opset": values.count,
+    "external-data": values.choice("auto", "always", "never"),
+    "verify": values.switch,
+    "from": values.choice("onnx"),
+    "to": values.choice("onnx"),
+    "jobs": values.count,
+    "explain": values.switch,
+    "report": values.path,
+    "json": values.switch,
+    "quiet": values.switch,
+    "verbose": values.switch,
+}
+
+# A flag also wins over a setting of another name that contradicts it.
+_ALTERNATIVES = (("output", "in-place", "out-dir"), ("quiet", "verbose"))
+
+_FIELDS = {"from": "from_format", "to": "to_format", "max-growth": "max_growth_bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizeOptions:
+    """What `maxfold optimize` was asked to do; the fields are the long names of its options.
+
+    `settings` is the file that some of it came from, None without one.
+    """
+
+    output: str | None = None
+    in_place: bool = False
+    out_dir: str | None = None
+    check: bool = False
+    dry_run: bool = False
+    passes: tuple[str, ...] | None = None
+    skip: tuple[str, ...] = ()
+    math: str = "exact"
+    max_growth_bytes: int | None = None
+    keep: tuple[str, ...] = ()
+    opset: int | None = None
+    external_data: str = "auto"
+    verify: bool = False
+    from_format: str = "onnx"
+    to_format: str = "onnx"
+    jobs: int = 1
+    explain: bool = False
+    report: str | None = None
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    settings: Path | None = None
+
+    @property
+    def writes(self) -> bool:
+        """Whether a model is to be written."""
+        return not (self.check or self.dry_run)
+
+
+def resolve(flags: Mapping[str, object], settings: Settings) -> OptimizeOptions:
+    """The options in force. `flags` has the long names; None and empty lists were not given.
+
+    Raises `CommandError` for a value that is none, and for a key of the settings file that is no option.
+    """
+    given = {name: value for name, value in flags.items() if value is not None and value != [] and value != ()}
+    chosen = {name: _flag(name, value) for name, value in given.items()}
+    overruled = {other for group in _ALTERNATIVES for name in group if chosen.get(name) for other in group}
+    for name, value in settings.values.items():
+        checked = _setting(name, value, settings)
+        if name not in chosen and name not in overruled:
+            chosen[name] = checked
+    _check_passes(chosen, given, settings)
+    arguments: dict[str, Any] = {_field(name): value for name, value in chosen.items()}
+    return OptimizeOptions(**arguments, settings=settings.path)
+
+
+def _field(name: str) -> str:
+    return _FIELDS.get(name, name.replace("-", "_"))
+
+
+def _flag(name: str, value: object) -> object:
+    kind = _KINDS[name]
+    try:
+        return kind(values.from_flag(kind, value))
+    except ValueError as error:
+        raise usage_error(f"--{name} must be {error}, not {value!r}", "optimize") from None
+
+
+def _setting(name: str, value: object, settings: Settings) -> object:
+    kind = _KINDS.get(name)
+    if kind is None:
+        close = difflib.get_close_matches(name, _KINDS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "its keys are the long options of 'maxfold optimize'"
+        raise CommandError(f"{settings.label} has the unknown key {name!r}; {hint}")
+    try:
+        return kind(value)
+    except ValueError as error:
+        raise CommandError(f"{settings.label} {name} must be {error}, not {value!r}; correct it there") from None
+
+
+def _check_passes(chosen: Mapping[str, Any], given: Mapping[str, object], settings: Settings) -> None:
+    """Names of passes are checked before any file is read."""
+    wanted = [(key, name) for key in ("passes", "skip") for name in chosen.get(key, ())]
+    if not wanted:
+        return
+    from maxfold.optimizer import catalogue
+
+    known = [entry.name for entry in catalogue()]
+    for key, name in wanted:
+        if name in known:
+            continue
+        where = f"--{key}" if key in given else f"{settings.label} {key}"
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "'maxfold passes' lists them"
+        raise CommandError(f"{where}: {name!r} is not a pass; {hint}")

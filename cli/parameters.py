@@ -1,0 +1,174 @@
+"""The parameters that commands share, as Typer annotations. Their values are checked in `options`.
+
+All are None where they were not given, so that a settings file can say what holds then.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from maxfold.cli.completion import complete_choice, complete_passes
+from maxfold.cli.output import write_stdout
+
+_REWRITING, _WRITING, _REPORTING = "What is rewritten", "What is written", "What is told"
+
+# Typer evaluates these at run time, and some of its releases read only this spelling on Python 3.10.
+_Text = Optional[str]  # noqa: UP045
+_Texts = Optional[list[str]]  # noqa: UP045
+_Switch = Optional[bool]  # noqa: UP045
+
+
+def _show_version(value: bool | None) -> None:
+    if not value:
+        return
+    from importlib.metadata import version
+
+    write_stdout(f"maxfold {version('maxfold')}\n")
+    raise typer.Exit
+
+
+Version = Annotated[
+    _Switch, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+]
+
+Inputs = Annotated[
+    list[str], typer.Argument(metavar="INPUT...", help="ONNX files; - is standard input.", show_default=False)
+]
+Input = Annotated[str, typer.Argument(metavar="MODEL", help="An ONNX file; - is standard input.", show_default=False)]
+
+Output = Annotated[
+    _Text,
+    typer.Option(
+        "-o", "--output", metavar="OUTPUT", rich_help_panel=_WRITING,
+        help="The file to write; - is standard output.",
+    ),
+]  # fmt: skip
+InPlace = Annotated[
+    _Switch,
+    typer.Option("--in-place/--no-in-place", rich_help_panel=_WRITING, help="Write each result over its input."),
+]
+OutDir = Annotated[
+    _Text,
+    typer.Option(
+        "--out-dir", metavar="DIR", rich_help_panel=_WRITING,
+        help="Write each result into DIR under its input's name; DIR is made if needed.",
+    ),
+]  # fmt: skip
+Check = Annotated[
+    _Switch,
+    typer.Option(
+        "--check/--no-check", rich_help_panel=_WRITING,
+        help="Write nothing; exit with 1 if anything would change.",
+    ),
+]  # fmt: skip
+DryRun = Annotated[
+    _Switch,
+    typer.Option("--dry-run/--no-dry-run", rich_help_panel=_WRITING, help="Write nothing; show what would be done."),
+]
+ExternalData = Annotated[
+    _Text,
+    typer.Option(
+        "--external-data", metavar="WHEN", rich_help_panel=_WRITING,
+        autocompletion=complete_choice("auto", "always", "never"),
+        help="Whether weights go into OUTPUT.data: auto (the default: where the input has it so, or the size "
+        "demands it), always, or never.",
+    ),
+]  # fmt: skip
+Verify = Annotated[
+    _Switch,
+    typer.Option(
+        "--verify/--no-verify", rich_help_panel=_WRITING,
+        help="Run original and result in ONNX Runtime first; write nothing and exit with 1 if they differ.",
+    ),
+]  # fmt: skip
+FromFormat = Annotated[
+    _Text,
+    typer.Option(
+        "--from", metavar="onnx", rich_help_panel=_WRITING, autocompletion=complete_choice("onnx"),
+        help="The format of what comes from standard input.",
+    ),
+]  # fmt: skip
+ToFormat = Annotated[
+    _Text,
+    typer.Option(
+        "--to", metavar="onnx", rich_help_panel=_WRITING, autocompletion=complete_choice("onnx"),
+        help="The format of what goes to standard output.",
+    ),
+]  # fmt: skip
+Jobs = Annotated[
+    _Text,
+    typer.Option(
+        "--jobs", metavar="N", rich_help_panel=_WRITING,
+        help="Work on N inputs at a time, each in a process of its own; default 1.",
+    ),
+]  # fmt: skip
+
+Passes = Annotated[
+    _Text,
+    typer.Option(
+        "--passes", metavar="NAMES", rich_help_panel=_REWRITING, autocompletion=complete_passes,
+        help="Run only these passes, separated by commas; 'maxfold passes' lists them.",
+    ),
+]  # fmt: skip
+Skip = Annotated[
+    _Text,
+    typer.Option(
+        "--skip", metavar="NAMES", rich_help_panel=_REWRITING, autocompletion=complete_passes,
+        help="Leave these passes out.",
+    ),
+]  # fmt: skip
+MathMode = Annotated[
+    _Text,
+    typer.Option(
+        "--math", metavar="exact|relaxed", rich_help_panel=_REWRITING,
+        autocompletion=complete_choice("exact", "relaxed"),
+        help="exact (the default) keeps every bit of every result; relaxed may change rounding.",
+    ),
+]  # fmt: skip
+MaxGrowth = Annotated[
+    _Text,
+    typer.Option(
+        "--max-growth", metavar="BYTES", rich_help_panel=_REWRITING,
+        help="How much the file may grow for one folded node: 65536, 64KiB, 1MB; default 64KiB.",
+    ),
+]  # fmt: skip
+Keep = Annotated[
+    _Texts,
+    typer.Option(
+        "--keep", metavar="NAME", rich_help_panel=_REWRITING,
+        help="Leave this tensor or node alone; may be repeated.",
+    ),
+]  # fmt: skip
+Opset = Annotated[
+    _Text,
+    typer.Option(
+        "--opset", metavar="N", rich_help_panel=_REWRITING,
+        help="First bring the model up to operator set N.",
+    ),
+]  # fmt: skip
+
+Explain = Annotated[
+    _Switch,
+    typer.Option(
+        "--explain/--no-explain", rich_help_panel=_REPORTING,
+        help="Tell why rewrites were considered and not done.",
+    ),
+]  # fmt: skip
+ReportFile = Annotated[
+    _Text,
+    typer.Option("--report", metavar="FILE.json", rich_help_panel=_REPORTING, help="Write the report as JSON."),
+]
+Json = Annotated[
+    _Switch,
+    typer.Option("--json/--no-json", rich_help_panel=_REPORTING, help="Print JSON to standard output."),
+]
+Quiet = Annotated[
+    _Switch,
+    typer.Option("-q", "--quiet/--no-quiet", rich_help_panel=_REPORTING, help="Tell nothing but errors."),
+]
+Verbose = Annotated[
+    _Switch,
+    typer.Option("-v", "--verbose/--no-verbose", rich_help_panel=_REPORTING, help="Tell more."),
+]

@@ -1,0 +1,49 @@
+"""`maxfold passes`: the catalogue of rewrites."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from maxfold.cli import parameters as given
+
+if TYPE_CHECKING:
+    from maxfold.optimizer.pipeline import PassInfo
+
+PASSES_SCHEMA = "maxfold.passes/1"
+
+
+def passes(json: given.Json = None, version: given.Version = None) -> None:
+    """Lists the passes, in the order in which they run.
+
+    For each: whether it is exact, what it does, and its options with their defaults.
+    """
+    from maxfold.cli.output import write_json
+    from maxfold.optimizer import catalogue
+
+    entries = catalogue()
+    if json:
+        write_json({"schema": PASSES_SCHEMA, "passes": [_to_dict(entry) for entry in entries]})
+        return
+    _show(entries)
+
+
+def _to_dict(entry: PassInfo) -> dict[str, Any]:
+    return {"name": entry.name, "summary": entry.summary, "mode": entry.mode, "options": dict(entry.options)}
+
+
+def _show(entries: tuple[PassInfo, ...]) -> None:
+    from maxfold.cli.layout import columns, plain, print_lines
+    from maxfold.cli.output import stdout_console
+
+    console = stdout_console()
+    heads = columns([[entry.name, entry.mode, entry.summary] for entry in entries], "lll", ("bold", "dim", ""))
+    is_narrow = console.is_terminal and max(head.cell_len for head in heads) > console.width
+    if is_narrow:
+        heads = columns([[entry.name, entry.mode] for entry in entries], "ll", ("bold", "dim"))
+    lines = []
+    for head, entry in zip(heads, entries, strict=True):
+        details = [entry.summary] if is_narrow else []
+        details += [f"{name} = {'unset' if value is None else value}" for name, value in entry.options.items()]
+        lines.append(head)
+        lines += [plain(f"    {detail}", "dim") for detail in details]
+    print_lines(console, lines)

@@ -1,0 +1,171 @@
+"""How the result of one input is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from maxfold.cli.endpoints import STREAM
+from maxfold.cli.layout import (
+    arrow,
+    bytes_text,
+    change_text,
+    columns,
+    counted,
+    plain,
+    print_framed,
+    print_lines,
+    seconds_text,
+    shortened,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from maxfold.cli.options import OptimizeOptions
+    from maxfold.cli.work import Outcome
+    from maxfold.optimizer import Report
+
+_NARROW = 70
+
+
+def show_outcome(console: Console, outcome: Outcome, options: OptimizeOptions) -> None:
+    """The sizes before and after, the passes, what was not done, and where the result is."""
+    lines = [*_sizes(console, outcome.report), Text(), *_passes(outcome.report, is_full=options.verbose)]
+    notes = _notes(outcome, options)
+    if notes:
+        lines += [Text(), *notes]
+    source = outcome.task.source
+    print_framed(console, "standard input" if source == STREAM else Path(source).name, lines)
+    print_lines(console, [plain(ending(outcome, options)), *_settings(options)])
+
+
+def _settings(options: OptimizeOptions) -> list[Text]:
+    return [] if options.settings is None else [plain(f"settings from {options.settings}", "dim")]
+
+
+def _sizes(console: Console, report: Report) -> list[Text]:
+    rows = [
+        ("nodes", report.nodes_before, report.nodes_after),
+        ("constants", report.constants_before, report.constants_after),
+    ]
+    sizes = [("constant data", report.constant_bytes_before, report.constant_bytes_after)]
+    if report.input_bytes is not None and report.output_bytes is not None:
+        sizes.append(("file", report.input_bytes, report.output_bytes))
+    sign = arrow(console)
+    cells = [[name, f"{before:,}", sign, f"{after:,}", change_text(before, after)] for name, before, after in rows]
+    cells += [
+        [name, bytes_text(before), sign, bytes_text(after), change_text(before, after)] for name, before, after in sizes
+    ]
+    lines = columns(cells, "lrlrr", ("", "", "dim", "bold", ""))
+    for line, row in zip(lines, cells, strict=True):
+        change = row[-1]
+        line.stylize("green" if change.startswith("-") else "yellow" if change.startswith("+") else "dim", -len(change))
+    return lines
+
+
+def _passes(report: Report, *, is_full: bool) -> list[Text]:
+    """The passes that changed something; all of them where all are asked for."""
+    shown = [entry for entry in report.passes if entry.changes or is_full]
+    if not report.passes:
+        return [plain("no passes were run", "dim")]
+    if not shown:
+        return [plain("nothing to do: no pass found anything to change", "dim")]
+    cells = []
+    for entry in shown:
+        noun = "change " if entry.changes == 1 else "changes"
+        cells.append([entry.name, f"{entry.changes:,} {noun}", seconds_text(entry.elapsed_seconds)])
+    lines = columns(cells, "lrr", ("", "bold", "dim"))
+    idle = len(report.passes) - len(shown)
+    if idle:
+        lines.append(plain(f"{idle} other {'pass' if idle == 1 else 'passes'} changed nothing", "dim"))
+    return lines
+
+
+def _notes(outcome: Outcome, options: OptimizeOptions) -> list[Text]:
+    report = outcome.report
+    notes = []
+    if report.declines and not options.explain:
+        notes.append(plain(f"{counted(len(report.declines), 'rewrite')} declined (--explain says why)"))
+    if report.relaxed_gain:
+        notes.append(plain(f"--math relaxed would remove {counted(report.relaxed_gain, 'more node')}"))
+    if report.math == "relaxed":
+        notes.append(plain("--math relaxed: results may be rounded differently"))
+    if outcome.verification is not None and outcome.failure is None:
+        notes.append(plain(_verified(outcome), "green"))
+    return notes
+
+
+def _verified(outcome: Outcome) -> str:
+    verification = outcome.verification
+    assert verification is not None
+    compared = f"{counted(verification.runs, 'run')} in ONNX Runtime"
+    if all(output.is_bit_equal for output in verification.outputs):
+        return f"verified: the same bits in {compared}"
+    largest = max(output.max_rel for output in verification.outputs)
+    return f"verified: at most {largest:.2g} apart in {compared}"
+
+
+def ending(outcome: Outcome, options: OptimizeOptions) -> str:
+    """What became of the result, in one line."""
+    target = outcome.task.target
+    elapsed = seconds_text(outcome.elapsed_seconds)
+    if outcome.failure is not None:
+        return f"nothing written: {outcome.failure}"
+    if outcome.written:
+        return f"wrote {'standard output' if target == STREAM else target} in {elapsed}"
+    if options.writes:
+        return f"{target}: left as it is, in {elapsed}"
+    option = "--check" if options.check else "--dry-run"
+    would = "would change" if outcome.report.changed else "would not change"
+    return f"nothing written ({option}): the model {would}"
+
+
+def show_batch(console: Console, outcomes: Sequence[Outcome], options: OptimizeOptions) -> None:
+    """A line for each input, and a last one for all."""
+    if not outcomes:
+        return
+    sign = arrow(console)
+    figures = [_figures([item.report], item.elapsed_seconds, sign) for item in outcomes]
+    names = [Path(item.task.source).name for item in outcomes]
+    if len(outcomes) > 1:
+        total_seconds = sum(item.elapsed_seconds for item in outcomes)
+        figures.append(_figures([item.report for item in outcomes], total_seconds, sign))
+        names.append("all")
+    rows = [["nodes", "", "", "", "bytes", "", ""], *figures]
+    room = console.width if console.is_terminal else 1000
+    if room < _NARROW:
+        # The times are what is missed least.
+        rows = [row[:-1] for row in rows]
+    lines = columns(rows, "rlrrrrr", ("", "dim", "bold", "", "bold", "", "dim"))
+    room -= max(line.cell_len for line in lines) + 2
+    labels = columns([[""], *([shortened(name, max(room, 12))] for name in names)], "l", pad=True)
+    lines[0].stylize("dim")
+    print_lines(console, [label.append("  ").append_text(line) for label, line in zip(labels, lines, strict=True)])
+    for outcome in outcomes:
+        if outcome.failure is not None or options.verbose:
+            print_lines(console, [plain(f"{outcome.task.source}: {ending(outcome, options)}")])
+    print_lines(console, [plain(_batch_ending(outcomes, options)), *_settings(options)])
+
+
+def _figures(reports: Sequence[Report], seconds: float, sign: str) -> list[str]:
+    before, after = sum(report.nodes_before for report in reports), sum(report.nodes_after for report in reports)
+    sizes = [report for report in reports if report.input_bytes is not None and report.output_bytes is not None]
+    read, left = sum(report.input_bytes or 0 for report in sizes), sum(report.output_bytes or 0 for report in sizes)
+    return [
+        f"{before:,}", sign, f"{after:,}", change_text(before, after),
+        bytes_text(left), change_text(read, left), seconds_text(seconds),
+    ]  # fmt: skip
+
+
+def _batch_ending(outcomes: Sequence[Outcome], options: OptimizeOptions) -> str:
+    written = sum(outcome.written for outcome in outcomes)
+    changed = sum(outcome.report.changed for outcome in outcomes)
+    if options.writes:
+        where = f" in {options.out_dir}" if options.out_dir else ""
+        return f"wrote {counted(written, 'model')}{where}"
+    option = "--check" if options.check else "--dry-run"
+    return f"nothing written ({option}): {changed:,} of {counted(len(outcomes), 'model')} would change"

@@ -1,0 +1,248 @@
+"""The work on one input: read, optimize, verify, write. It runs in the process of the command or in a worker."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from maxfold.cli.endpoints import STREAM, Task, opened
+from maxfold.cli.errors import CommandError, describe, is_model_error, one_line, show_traceback
+from maxfold.cli.options import OptimizeOptions
+from maxfold.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from maxfold.optimizer import Inspection, Model, Report
+    from maxfold.optimizer.verification import Verification
+
+# `--math relaxed` may change rounding: how much outputs may differ then, relative to the larger of 1 and the value.
+RELAXED_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an input.
+
+    `written` tells whether a result was written; the report's `output_bytes` is the size that it has or would have.
+    `failure` says why the verification stopped the result: the outputs differ, or the result does not run.
+    """
+
+    task: Task
+    report: Report
+    written: bool
+    elapsed_seconds: float
+    verification: Verification | None = None
+    failure: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report with what the command line knows beside it, schema "maxfold.report/1" (docs/json.md)."""
+        report = self.report.to_dict()
+        return {
+            "schema": report.pop("schema"),
+            "input": self.task.source,
+            "output": self.task.target,
+            "written": self.written,
+            **report,
+            "verification": None if self.verification is None else self.verification.to_dict(),
+            "failure": self.failure,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An input that could not be worked on, and the line that says why."""
+
+    task: Task
+    message: str
+
+
+Result = Outcome | Failure
+
+
+def attempt(task: Task, options: OptimizeOptions, progress: Progress) -> Result:
+    """Works on one input; whatever is wrong with it becomes a line."""
+    try:
+        with opened(task.source) as (path, label):
+            return _Work(task, options, progress, path, label).run()
+    except Exception as error:
+        show_traceback(error)
+        return Failure(task, describe(error))
+
+
+class _Work:
+    def __init__(self, task: Task, options: OptimizeOptions, progress: Progress, path: Path, label: str) -> None:
+        self._task = task
+        self._options = options
+        self._progress = progress
+        self._path = path
+        self._label = label
+
+    def run(self) -> Outcome:
+        """Raises what the optimizer raises, with the input named in its messages."""
+        try:
+            return self._run()
+        except Exception as error:
+            if not is_model_error(error):
+                raise
+            target = self._task.target or self._label
+            raise type(error)(_with_place(str(error), self._path, self._label, target)) from error
+
+    def _run(self) -> Outcome:
+        from maxfold.optimizer import load
+
+        started = time.perf_counter()
+        options = self._options
+        self._progress.stage("reading")
+        model = load(self._path)
+        self._check_data_files(model)
+        report = self._optimize(model)
+        verification, failure = self._verify(model, report) if options.verify else (None, None)
+        is_written = failure is None and self._is_to_write(report)
+        output_bytes = self._save(model) if is_written else self._size(model, report)
+        return Outcome(
+            task=self._task,
+            report=report.with_sizes(model.file_bytes, output_bytes),
+            written=is_written,
+            elapsed_seconds=time.perf_counter() - started,
+            verification=verification,
+            failure=failure,
+        )
+
+    def _check_data_files(self, model: Model) -> None:
+        """Refuses to write over the files that the input keeps its weights in: they are no longer its own then."""
+        target = self._task.target
+        if not self._options.writes or target in (None, STREAM) or not model.has_external_data:
+            return
+        written = [Path(str(target))]
+        if self._options.external_data != "never" and not self._options.in_place:
+            written.append(Path(f"{target}.data"))
+        for data_file in _data_files(model):
+            for path in written:
+                if path.exists() and path.samefile(data_file):
+                    raise CommandError(
+                        f"{target}: writing it would replace {data_file}, which holds weights of {self._label}; "
+                        "write it elsewhere, or under another name"
+                    )
+
+    def _optimize(self, model: Model) -> Report:
+        from maxfold.optimizer import optimize
+
+        options = self._options
+        # Left out where nothing was asked for, so that the defaults stand in one place.
+        chosen: dict[str, Any] = {}
+        if options.max_growth_bytes is not None:
+            chosen["max_growth_bytes"] = options.max_growth_bytes
+        if options.opset is not None:
+            chosen["opset"] = options.opset
+        return optimize(
+            model,
+            math=cast("Any", options.math),
+            passes=options.passes,
+            skip=options.skip,
+            keep=options.keep,
+            progress=self._progress.step,
+            **chosen,
+        )
+
+    def _is_to_write(self, report: Report) -> bool:
+        """A file that would only be written over itself is left alone."""
+        options = self._options
+        is_same = options.in_place and not report.changed and options.external_data == "auto"
+        return options.writes and self._task.target is not None and not is_same
+
+    def _save(self, model: Model) -> int:
+        from maxfold.optimizer import save
+
+        target = self._task.target
+        assert target is not None
+        self._progress.stage("writing")
+        if target == STREAM:
+            return save(model, sys.stdout.buffer)
+        if self._options.out_dir:
+            Path(self._options.out_dir).mkdir(parents=True, exist_ok=True)
+        return save(model, target, external_data=cast("Any", self._options.external_data))
+
+    def _size(self, model: Model, report: Report) -> int | None:
+        """The bytes that the result would have; None where only a file of its own could hold it."""
+        from maxfold.optimizer import ModelError, save
+
+        if not report.changed:
+            return model.file_bytes
+        try:
+            with Path(os.devnull).open("wb") as nowhere:
+                return save(model, nowhere)
+        except ModelError:
+            return None
+
+    def _verify(self, model: Model, report: Report) -> tuple[Verification | None, str | None]:
+        """Runs the input and the result, which lies in a directory of its own for that time."""
+        from maxfold.optimizer import ModelError, save, verify_files
+
+        target = self._task.target
+        is_beside = self._options.writes and target not in (None, STREAM)
+        beside = Path(str(target)).absolute().parent if is_beside else None
+        if beside is not None and not beside.is_dir():
+            beside = None
+        with tempfile.TemporaryDirectory(prefix=".maxfold-", dir=beside) as folder:
+            result = Path(folder) / Path(target if is_beside and target else "result.onnx").name
+            self._progress.stage("verifying")
+            save(model, result, external_data=cast("Any", self._options.external_data))
+            tolerance = RELAXED_TOLERANCE if report.math == "relaxed" else 0.0
+            try:
+                verification = verify_files(self._path, result, tolerance=tolerance)
+            except ModelError as error:
+                if not str(error).startswith(str(result)):
+                    raise ModelError(f"{error}; leave out --verify to have the result unverified") from None
+                return None, str(error).replace(str(result), "the result")
+        return verification, None if verification.is_equal else _difference(verification)
+
+
+def _data_files(model: Model) -> set[str]:
+    """The files beside the model's own in which it keeps weights."""
+    from maxfold.model.data import StoredData
+
+    stored = (constant.data for constant in model.constants())
+    return {data.region.source.name for data in stored if isinstance(data, StoredData) and data.field is None}
+
+
+def _with_place(message: str, path: Path, label: str, *others: str) -> str:
+    """The message with the input's name in it, if it names no file yet."""
+    # Messages are one line, and so are the paths in them.
+    named = message.replace(one_line(str(path)), label)
+    is_named = any(one_line(place) in one_line(named) for place in (label, *others))
+    return named if is_named else f"{label}: {named}"
+
+
+def _difference(verification: Verification) -> str:
+    worst = max(
+        (output for output in verification.outputs if not output.is_bit_equal), key=lambda output: output.max_rel
+    )
+    if worst.max_rel == float("inf"):
+        return f"output {worst.name!r} has another shape, type or value"
+    return f"output {worst.name!r} differs by {worst.max_abs:.3g} ({worst.max_rel:.3g} relative)"
+
+
+Possible = dict[str, "Report"]
+"""What optimizing would come to, by `--math` mode."""
+
+
+def look(source: str, progress: Progress) -> tuple[str, Inspection, Possible]:
+    """What to call a model, what it holds, and what optimizing would come to. Nothing is written."""
+    from maxfold.optimizer import inspect, load, optimize
+
+    with opened(source) as (path, label):
+        try:
+            progress.stage("reading")
+            model = load(path)
+            inspection = inspect(model)
+            possible = {"exact": optimize(model, math="exact", progress=progress.step)}
+            possible["relaxed"] = optimize(load(path), math="relaxed", progress=progress.step)
+        except Exception as error:
+            if not is_model_error(error):
+                raise
+            raise type(error)(_with_place(str(error), path, label)) from error
+        return label, inspection, possible
