@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -11,9 +12,8 @@ from lxml import etree
 from maxfold.model.errors import ModelError
 from maxfold.model.storage import FileSource
 
-# Bodies nest a few levels each; nothing legitimate comes near.
-_MAX_DEPTH = 250
-_CLOSING = b"</net>"
+_CLOSING = re.compile(rb"</net\s*>")
+_MAX_ENDS = 4
 _CHUNK_BYTES = 1 << 16
 
 
@@ -27,11 +27,18 @@ def read_tree(path: Path) -> Any:
     if not source.size:
         raise ModelError(f"{path}: is empty; give the path of an IR file")
     data = source.read(0, source.size)
-    # OpenVINO reads nothing behind the root element; neither do we.
-    end = data.rfind(_CLOSING)
     _check_prolog(path, data)
-    if end < 0:
+    ends = [found.end() for found in _CLOSING.finditer(data)]
+    if not ends:
         raise ModelError(f"{path}: is not an OpenVINO IR, or is cut short: it has no end of <net>")
+    root = _parse(path, data, ends)
+    if tag(root) != "net":
+        raise ModelError(f"{path}: is not an OpenVINO IR: its root is <{tag(root)}>, not <net>")
+    return root
+
+
+def _parse(path: Path, data: bytes, ends: list[int]) -> Any:
+    """The root element. OpenVINO reads nothing behind it; a comment there may look like another end."""
     parser = etree.XMLParser(
         resolve_entities=False,
         load_dtd=False,
@@ -41,13 +48,13 @@ def read_tree(path: Path) -> Any:
         remove_pis=True,
         huge_tree=False,
     )
-    try:
-        root = etree.fromstring(data[: end + len(_CLOSING)], parser)
-    except etree.XMLSyntaxError as error:
-        raise ModelError(f"{path}: is not well-formed XML: {error.msg}") from None
-    if tag(root) != "net":
-        raise ModelError(f"{path}: is not an OpenVINO IR: its root is <{tag(root)}>, not <net>")
-    return root
+    message = ""
+    for end in reversed(ends[-_MAX_ENDS:]):
+        try:
+            return etree.fromstring(data[:end], parser)
+        except etree.XMLSyntaxError as error:
+            message = message or str(error.msg)
+    raise ModelError(f"{path}: is not well-formed XML: {message}")
 
 
 def _check_prolog(path: Path, data: bytes) -> None:

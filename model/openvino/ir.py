@@ -16,13 +16,15 @@ Element = Any
 
 @dataclass(slots=True)
 class Port:
-    """An output port: precision and dimensions as text, tensor names as text or None, rt_info as elements."""
+    """A port: precision and dimensions as text, tensor names as text or None, other attributes, and children other
+    than dimensions (rt_info)."""
 
     precision: str
     dims: list[str]
     names: str | None = None
     port_id: str | None = None
     extra: list[Element] = field(default_factory=list)
+    attributes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -30,7 +32,7 @@ class Layer:
     """What the file says of a layer beside its data, inputs and outputs.
 
     `attributes` are those of the element, without id, name, type and version; `extra` its other children (rt_info).
-    `input_ids` are the ids of its input ports.
+    `inputs` are its input ports.
     """
 
     name: str
@@ -38,7 +40,7 @@ class Layer:
     version: str
     attributes: dict[str, str] = field(default_factory=dict)
     extra: list[Element] = field(default_factory=list)
-    input_ids: list[str] = field(default_factory=list)
+    inputs: list[Port] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from maxfold.model.storage import FileSource, Region
 from maxfold.model.validate import check_model
 
 _CORE_ATTRIBUTES = ("id", "name", "type", "version")
+_PORT_ATTRIBUTES = ("id", "precision", "names")
 _CONSTANT_DATA = ("element_type", "shape", "offset", "size")
 # More elements than this in one constant is a mistake before it is a model.
 _MAX_ELEMENTS = 1 << 48
@@ -100,6 +101,8 @@ def read_scope(root: Any, graph: Graph, weights: Weights) -> dict[str, Any]:
     layers = child(root, "layers")
     if layers is None:
         raise ModelError("has no <layers>")
+    if graph.parent is not None:
+        graph.__dict__["extra"] = [deepcopy(item) for item in root if tag(item) not in ("layers", "edges")]
     return _ScopeReader(graph, weights).read(children(layers, "layer"), child(root, "edges"))
 
 
@@ -136,11 +139,10 @@ class _ScopeReader:
         values = None if data is None else dict(data.attrib)
         inputs = child(element, "input")
         ports = [] if inputs is None else children(inputs, "port")
-        layer.input_ids = [_required(port, "id", f"an input port of {what}") for port in ports]
-        for port in ports:
-            _check_dims(port, what)
-        self._inputs[layer_id] = layer.input_ids
-        if len(set(layer.input_ids)) != len(layer.input_ids):
+        layer.inputs = [_port(port, port.get("precision", ""), f"an input port of {what}") for port in ports]
+        input_ids = [str(port.port_id) for port in layer.inputs]
+        self._inputs[layer_id] = input_ids
+        if len(set(input_ids)) != len(input_ids):
             raise ModelError(f"{what} has two input ports of one id")
         if layer.type == "Result":
             if not ports:
@@ -164,14 +166,12 @@ class _ScopeReader:
         outputs = child(element, "output")
         tensors: list[Tensor] = []
         for index, port in enumerate([] if outputs is None else children(outputs, "port")):
-            port_id = _required(port, "id", f"an output port of {what}")
             precision = _required(port, "precision", f"an output port of {what}")
             text.precision_dtype(precision, what)
-            dims = _check_dims(port, what)
-            names = port.get("names")
-            tensor = new_variable(self._fresh(names, layer.name, index), self._graph)
-            extra = [deepcopy(item) for item in port if tag(item) != "dim"]
-            tensor.__dict__["port"] = Port(precision, dims, names, port_id, extra)
+            known = _port(port, precision, f"an output port of {what}")
+            tensor = new_variable(self._fresh(known.names, layer.name, index), self._graph)
+            tensor.__dict__["port"] = known
+            port_id = str(known.port_id)
             if (layer_id, port_id) in self._outputs:
                 raise ModelError(f"{what} has two output ports of the id {port_id}")
             self._outputs[layer_id, port_id] = tensor
@@ -307,6 +307,13 @@ def _required(element: Any, key: str, what: str) -> str:
     if value is None:
         raise ModelError(f"{what} has no {key}")
     return str(value)
+
+
+def _port(element: Any, precision: str, what: str) -> Port:
+    port_id = _required(element, "id", what)
+    extra = [deepcopy(item) for item in element if tag(item) != "dim"]
+    attributes = {key: value for key, value in element.attrib.items() if key not in _PORT_ATTRIBUTES}
+    return Port(precision, _check_dims(element, what), element.get("names"), port_id, extra, attributes)
 
 
 def _check_dims(port: Any, what: str) -> list[str]:

@@ -19,7 +19,17 @@ from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import Model, guard_weights
 from maxfold.model.openvino.bodies import BODY_TYPES
-from maxfold.model.openvino.ir import ConstantLayer, Element, Net, Parameter, PortMapEntry, Result, layer_of, port_of
+from maxfold.model.openvino.ir import (
+    ConstantLayer,
+    Element,
+    Net,
+    Parameter,
+    Port,
+    PortMapEntry,
+    Result,
+    layer_of,
+    port_of,
+)
 from maxfold.model.openvino.strings import StringData, encode_strings
 from maxfold.model.openvino.text import precision
 from maxfold.model.output import Writer, parts_writer, real_path, write_files
@@ -178,7 +188,7 @@ class _LayerBuilder:
             self._element.extend(deepcopy(item) for item in layer.extra)
         inputs = list(node.inputs)
         input_ids, output_ids = _port_ids(node)
-        self._inputs(inputs, input_ids)
+        self._inputs(inputs, input_ids, [] if layer is None else layer.inputs)
         self._outputs(node.outputs, output_ids)
         return inputs, input_ids, output_ids
 
@@ -198,8 +208,8 @@ class _LayerBuilder:
         if result.data is not None:
             self._data(result.data)
         self._element.extend(deepcopy(item) for item in result.layer.extra)
-        ids = result.layer.input_ids[:1] or ["0"]
-        self._inputs([tensor], ids)
+        ids = [str(port.port_id) for port in result.layer.inputs[:1]] or ["0"]
+        self._inputs([tensor], ids, result.layer.inputs)
         return ids
 
     def constant(self, constant: Constant) -> str:
@@ -240,12 +250,14 @@ class _LayerBuilder:
         for key, value in values.items():
             data.set(key, value)
 
-    def _inputs(self, tensors: list[Tensor], ids: list[str]) -> None:
+    def _inputs(self, tensors: list[Tensor], ids: list[str], known: list[Port]) -> None:
         if not tensors:
             return
         element = etree.SubElement(self._element, "input")
-        for tensor, port_id in zip(tensors, ids, strict=True):
-            _port(element, tensor, port_id)
+        for index, (tensor, port_id) in enumerate(zip(tensors, ids, strict=True)):
+            port = _port(element, tensor, port_id)
+            if len(known) == len(tensors):
+                _add_rest(port, known[index])
 
     def _outputs(self, tensors: list[Tensor], ids: list[str]) -> None:
         if not tensors:
@@ -258,7 +270,7 @@ class _LayerBuilder:
                 continue
             if known.names is not None:
                 port.set("names", known.names)
-            port.extend(deepcopy(item) for item in known.extra)
+            _add_rest(port, known)
 
 
 def _port(parent: Element, tensor: Tensor, port_id: str) -> Element:
@@ -281,13 +293,20 @@ def _port(parent: Element, tensor: Tensor, port_id: str) -> Element:
     return element
 
 
+def _add_rest(element: Element, port: Port) -> None:
+    """Adds what the file says of a port beside its type and names."""
+    for key, value in port.attributes.items():
+        element.set(key, value)
+    element.extend(deepcopy(item) for item in port.extra)
+
+
 def _port_ids(node: Node) -> tuple[list[str], list[str]]:
     """The ids of a node's input and output ports: the file's, where they still fit."""
     layer = layer_of(node)
     ports = [port_of(tensor) for tensor in node.outputs]
     outputs = [port.port_id for port in ports if port is not None and port.port_id is not None]
-    if layer is not None and len(layer.input_ids) == len(node.inputs) and len(set(outputs)) == len(node.outputs):
-        return layer.input_ids, outputs
+    if layer is not None and len(layer.inputs) == len(node.inputs) and len(set(outputs)) == len(node.outputs):
+        return [str(port.port_id) for port in layer.inputs], outputs
     inputs = [str(index) for index in range(len(node.inputs))]
     return inputs, [str(index + len(inputs)) for index in range(len(node.outputs))]
 
@@ -306,6 +325,7 @@ def _bodies(element: Element, node: Node, weights: Weights) -> None:
             continue
         root = etree.SubElement(element, name)
         _scope(root, body, weights)
+        root.extend(deepcopy(item) for item in body.__dict__.get("extra", ()))
         ids[name] = _layer_ids(root)
     place = next((index for index, item in enumerate(element) if item.tag in ("input", "output")), 0)
     for name in reversed(BODY_TYPES[node.op]):
