@@ -90,8 +90,18 @@ def optimize(
     selected = select_passes(passes, skip, {"max_growth_bytes": max_growth_bytes, "opset": opset})
     report = run_pipeline(loaded, selected, math=math, keep=keep, progress=progress)
     if isinstance(model, onnx.ModelProto) and report.changed:
-        model.CopyFrom(to_proto(loaded))
+        _replace(model, to_proto(loaded))
     return report
+
+
+def _replace(model: onnx.ModelProto, new: onnx.ModelProto) -> None:
+    """Gives a ModelProto the content of another; whoever holds its graph sees the new one."""
+    model.graph.CopyFrom(new.graph)
+    new.ClearField("graph")
+    for field, _ in model.ListFields():
+        if field.name != "graph":
+            model.ClearField(field.name)
+    model.MergeFrom(new)
 
 
 def convert(model: Model, *, to: str, opset: int | None = None, ir_version: int = 11) -> Model:

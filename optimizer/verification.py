@@ -1,201 +1,223 @@
 """Verification by running: two files of one model, the same inputs, the outputs compared.
 
-Needs onnxruntime (the `verify` extra), whose own optimizations are switched off.
+ONNX files run in ONNX Runtime, IR in OpenVINO; what these need is the `verify` extra.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from maxfold.model import ModelError
+from maxfold.model import Model, ModelError
 from maxfold.model.data import Array
+from maxfold.optimizer.api import load
+from maxfold.optimizer.comparison import OutputComparison, compare
+from maxfold.optimizer.feeds import SIZES, check_dims, draw, has_open_dims, merged, read_inputs
+from maxfold.optimizer.runtimes import OPENVINO, Port, RunError, Runtime, missing_runtime, open_runtime, runtime_for
+from maxfold.passes.conversion.names import symbols_of
 
 VERIFICATION_SCHEMA = "maxfold.verification/1"
 
-# What dynamic dimensions are tried with, (first axis, other axes): small ones first, then sizes that models of
-# sound and images ask for. The first two that the model can run are used.
-_DRAWN_SIZES = ((2, 2), (3, 3), (2, 64), (1, 96), (1, 224), (1, 320), (1, 512), (1, 16), (1, 1))
+# Two runtimes round differently, and a model adds that up.
+CROSS_TOLERANCE = 1e-4
 _RUNS = 2
 
-_NUMPY_TYPES = {
-    "tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16,
-    "tensor(int8)": np.int8, "tensor(int16)": np.int16, "tensor(int32)": np.int32, "tensor(int64)": np.int64,
-    "tensor(uint8)": np.uint8, "tensor(uint16)": np.uint16, "tensor(uint32)": np.uint32,
-    "tensor(uint64)": np.uint64, "tensor(bool)": np.bool_, "tensor(string)": np.object_,
-}  # fmt: skip
+_NARROWED = {"INT64": "i64 in 32 bits", "UINT64": "u64 in 32 bits", "DOUBLE": "f64 as f32"}
 
 
 @dataclass(frozen=True, slots=True)
-class OutputComparison:
-    """One output in one run: largest absolute and relative difference; a NaN equals a NaN."""
+class FedInput:
+    """An input of one run: its type in ONNX's spelling, and the shape that it had."""
 
     name: str
-    is_bit_equal: bool
-    max_abs: float
-    max_rel: float
+    dtype: str
+    shape: tuple[int, ...]
+    run: int
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """All outputs of all runs. `is_equal` says whether all are within the tolerance (0: the same bits)."""
+    """All outputs of all runs. `is_equal` says whether all are within the tolerance (0: the same bits, but for the sign
+    of zeros). `runtimes` names what ran the first and the second file; `notes` are lines on what the comparison cannot
+    tell, or tells by other means than names and types. `seed` is None where inputs were given.
+    """
 
     is_equal: bool
     tolerance: float
     runs: int
+    seed: int | None
+    runtimes: tuple[str, str]
+    inputs: tuple[FedInput, ...]
     outputs: tuple[OutputComparison, ...]
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The verification as JSON-ready data of schema "maxfold.verification/1"."""
         return {"schema": VERIFICATION_SCHEMA, **asdict(self)}
 
 
-def verify_files(
-    first: Path, second: Path, *, tolerance: float = 0.0, dims: Mapping[str, int] | None = None, seed: int = 0
+def verify(
+    first: str | Path,
+    second: str | Path,
+    *,
+    tolerance: float | None = None,
+    dims: Mapping[str, int] | None = None,
+    inputs: str | Path | None = None,
+    seed: int = 0,
+    runs: int = _RUNS,
 ) -> Verification:
-    """Runs two ONNX files on seeded random inputs of the declared shapes and compares their outputs.
+    """Runs two files, each ONNX or OpenVINO IR, on the same inputs and compares their outputs.
 
-    Twice, with different sizes for dynamic dimensions (`dims` fixes a named one). `tolerance` bounds the difference
-    relative to the larger of 1 and the value. Raises `ModelError` where onnxruntime is missing, cannot run the first
-    file, or an input's type has no random values.
+    The inputs are `runs` times seeded random values of the declared types and shapes; open dimensions get other sizes
+    each time, unless `dims` gives them: by a symbol's name, or as "input:axis". `inputs` is an `.npz` file with arrays
+    by input names to take instead, for one run. `tolerance` bounds the difference relative to the larger of 1 and the
+    value; the default is 0 within one format, and 1e-4 between two, whose runtimes round differently.
+
+    Raises `ModelError` where a runtime is missing or cannot run a file, or inputs and outputs do not go together.
     """
-    runtime = _runtime()
-    sessions = [_session(runtime, path) for path in (first, second)]
-    names = [output.name for output in sessions[0].get_outputs()]
-    outputs: list[OutputComparison] = []
-    runs = 0
-    failure = ""
-    for index, sizes in enumerate(_DRAWN_SIZES):
-        feeds = _feeds(sessions[0], sizes, dims or {}, np.random.default_rng((seed, index)))
-        expected, failure = _run(sessions[0], names, feeds)
-        if expected is None:
-            continue
-        actual, reason = _run(sessions[1], names, feeds)
-        if actual is None:
-            raise ModelError(f"{second}: onnxruntime cannot run it: {reason}")
-        outputs += [compare(*item) for item in zip(names, expected, actual, strict=True)]
-        runs += 1
-        if runs == _RUNS:
-            break
-    if not runs:
-        raise ModelError(f"{first}: onnxruntime cannot run it: {failure}")
-    is_equal = all(output.is_bit_equal or output.max_rel <= tolerance for output in outputs)
-    return Verification(is_equal, tolerance, runs, tuple(outputs))
+    paths = (Path(first), Path(second))
+    missing = missing_runtime(paths)
+    if missing is not None:
+        raise ModelError(missing)
+    # Read by maxfold first: it says what is wrong with a file, and keeps the names of dimensions in IR.
+    models = [load(path) for path in paths]
+    runtimes = [open_runtime(path) for path in paths]
+    chosen = tolerance
+    if chosen is None:
+        chosen = 0.0 if runtimes[0].label == runtimes[1].label else CROSS_TOLERANCE
+    comparison = _Comparison(paths, runtimes, [_with_symbols(*pair) for pair in zip(runtimes, models, strict=True)])
+    feeds = comparison.given(inputs) if inputs is not None else comparison.drawn(dict(dims or {}), seed, runs)
+    return comparison.run(feeds, 1 if inputs is not None else runs, None if inputs is not None else seed, chosen)
 
 
-def _run(session: Any, names: list[str], feeds: dict[str, Array]) -> tuple[list[Any] | None, str]:
-    """The outputs, or None and why not."""
-    try:
-        return session.run(names, feeds), ""
-    except Exception as error:  # onnxruntime raises classes of its own, which share no other base
-        return None, _line(error)
+def _with_symbols(runtime: Runtime, model: Model) -> list[Port]:
+    """The inputs, with the symbols that maxfold keeps in IR for them."""
+    symbols = symbols_of(model.net)
+    ports = []
+    for port in runtime.inputs:
+        known = next((symbols[name] for name in port.names if name in symbols), [])
+        if port.shape is not None and len(known) == len(port.shape):
+            shape = tuple(symbol if dim is None else dim for dim, symbol in zip(port.shape, known, strict=True))
+            port = Port(port.names, port.kind, port.dtype, shape, port.bounds)
+        ports.append(port)
+    return ports
 
 
-def compare(name: str, expected: Any, actual: Any) -> OutputComparison:
-    """Compares two values of an output: arrays, or sequences of them. `max_rel` is relative to max(1, |expected|)."""
-    if isinstance(expected, (list, tuple, dict)) or expected is None or isinstance(actual, (list, tuple, dict)):
-        return _compare_many(name, expected, actual)
-    left, right = np.asarray(expected), np.asarray(actual)
-    if left.dtype != right.dtype or left.shape != right.shape:
-        return OutputComparison(name, False, float("inf"), float("inf"))
-    if left.dtype.kind in "OUS" or left.dtype.kind == "b":
-        is_same = bool((left == right).all())
-        return OutputComparison(name, is_same, 0.0 if is_same else float("inf"), 0.0 if is_same else float("inf"))
-    if _same_bits(left, right):
-        return OutputComparison(name, True, 0.0, 0.0)
-    wide_left, wide_right = left.astype(np.float64), right.astype(np.float64)
-    with np.errstate(all="ignore"):
-        difference = np.abs(wide_left - wide_right)
-        both_nan = np.isnan(wide_left) & np.isnan(wide_right)
-        difference[both_nan | (wide_left == wide_right)] = 0.0
-        difference[np.isnan(difference)] = np.inf
-        relative = difference / np.maximum(1.0, np.abs(np.nan_to_num(wide_left)))
-    return OutputComparison(name, False, float(difference.max()), float(relative.max()))
+class _Comparison:
+    def __init__(self, paths: Sequence[Path], runtimes: Sequence[Runtime], inputs: Sequence[list[Port]]) -> None:
+        self._paths = paths
+        self._runtimes = runtimes
+        self._notes: list[str] = []
+        # For each input (output) of the first model, which one of the second it is.
+        self._inputs = self._pairs("inputs", *inputs)
+        self._outputs = self._pairs("outputs", runtimes[0].outputs, runtimes[1].outputs)
+        self._ports = merged(inputs[0], [inputs[1][place] for place in self._inputs])
+
+    def _pairs(self, what: str, first: Sequence[Port], second: Sequence[Port]) -> list[int]:
+        """Which of the second model's ports belongs to each of the first: by name, else by position."""
+        if len(first) != len(second):
+            raise ModelError(
+                f"{self._paths[0]} has {len(first)} {what}, and {self._paths[1]} has {len(second)}; "
+                "they cannot be compared"
+            )
+        places: list[int] = []
+        for port in first:
+            found = [index for index, other in enumerate(second) if set(port.names) & set(other.names)]
+            # The names that a runtime makes up come last.
+            found.sort(key=lambda index: port.name != second[index].name)
+            free = [index for index in found if index not in places]
+            if not free:
+                self._notes.append(f"{what} are taken by position: no name of {port.name!r} is in the second model")
+                return list(range(len(first)))
+            places.append(free[0])
+        return places
+
+    def given(self, path: str | Path) -> Iterator[list[Array]]:
+        yield read_inputs(path, self._ports)
+
+    def drawn(self, dims: Mapping[str, int], seed: int, runs: int) -> Iterator[list[Array]]:
+        """Inputs to try: those that the first model cannot run are passed over."""
+        check_dims(self._ports, dims)
+        sizes = SIZES if has_open_dims(self._ports, dims) else SIZES[:1]
+        for index in range(runs * len(sizes)):
+            yield draw(self._ports, sizes[index % len(sizes)], dims, np.random.default_rng((seed, index)))
+
+    def run(self, feeds: Iterator[list[Array]], runs: int, seed: int | None, tolerance: float) -> Verification:
+        first, second = self._runtimes
+        fed: list[FedInput] = []
+        outputs: list[OutputComparison] = []
+        done, refused, failure = 0, 0, ""
+        for values in feeds:
+            try:
+                expected = first.run(values)
+            except RunError as error:
+                refused, failure = refused + 1, failure or str(error)
+                if refused >= len(SIZES) and not done:
+                    break
+                continue
+            try:
+                actual = second.run(self._in_order(values))
+            except RunError as error:
+                raise ModelError(f"{self._paths[1]}: {second.label} cannot run it: {error}") from None
+            fed += [
+                FedInput(port.name, str(port.dtype), value.shape, done)
+                for port, value in zip(self._ports, values, strict=True)
+            ]
+            for index, place in enumerate(self._outputs):
+                outputs.append(compare(first.outputs[index].name, expected[index], actual[place], done))
+                self._note_nan(expected[index], actual[place])
+            done += 1
+            if done == runs:
+                break
+        if not done:
+            hint = "; --dim fixes open dimensions, --inputs gives real values" if refused > 1 else ""
+            raise ModelError(f"{self._paths[0]}: {first.label} cannot run it: {failure}{hint}")
+        self._note_types()
+        return Verification(
+            is_equal=all(output.is_bit_equal or output.max_rel <= tolerance for output in outputs),
+            tolerance=tolerance,
+            runs=done,
+            seed=seed,
+            runtimes=(first.label, second.label),
+            inputs=tuple(fed),
+            outputs=tuple(outputs),
+            notes=tuple(dict.fromkeys(self._notes)),
+        )
+
+    def _in_order(self, values: Sequence[Array]) -> list[Array]:
+        """Values of the first model's inputs in the order of the second's."""
+        ordered = list(values)
+        for value, place in zip(values, self._inputs, strict=True):
+            ordered[place] = value
+        return ordered
+
+    def _note_types(self) -> None:
+        first, second = self._runtimes
+        if first.label == second.label:
+            return
+        ports = (*first.inputs, *first.outputs)
+        narrowed = {
+            _NARROWED[port.dtype.name] for port in ports if port.dtype is not None and port.dtype.name in _NARROWED
+        }
+        if narrowed:
+            self._notes.append(f"{OPENVINO}'s CPU computes {' and '.join(sorted(narrowed))}")
+
+    def _note_nan(self, expected: Any, actual: Any) -> None:
+        if self._runtimes[0].label == self._runtimes[1].label:
+            return
+        with np.errstate(all="ignore"):
+            counts = [
+                int((array != array).sum()) for array in map(np.asarray, (expected, actual)) if array.dtype.kind in "f"
+            ]
+        if len(set(counts)) > 1:
+            self._notes.append(
+                f"NaN stands in other places: {OPENVINO}'s Maximum and Minimum pass their second operand on "
+                "where ONNX gives NaN"
+            )
 
 
-def _compare_many(name: str, expected: Any, actual: Any) -> OutputComparison:
-    pairs: Sequence[tuple[Any, Any]]
-    if isinstance(expected, dict) and isinstance(actual, dict) and expected.keys() == actual.keys():
-        pairs = [(expected[key], actual[key]) for key in expected]
-    elif isinstance(expected, (list, tuple)) and isinstance(actual, (list, tuple)) and len(expected) == len(actual):
-        pairs = list(zip(expected, actual, strict=True))
-    else:
-        is_same = expected is None and actual is None
-        return OutputComparison(name, is_same, 0.0 if is_same else float("inf"), 0.0 if is_same else float("inf"))
-    parts = [compare(name, left, right) for left, right in pairs]
-    return OutputComparison(
-        name,
-        all(part.is_bit_equal for part in parts),
-        max((part.max_abs for part in parts), default=0.0),
-        max((part.max_rel for part in parts), default=0.0),
-    )
-
-
-def _same_bits(left: Array, right: Array) -> bool:
-    if left.dtype.kind not in "fc" and left.dtype.isbuiltin:
-        return bool((left == right).all())
-    codes = [np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1) for array in (left, right)]
-    with np.errstate(all="ignore"):
-        both_nan = (left != left) & (right != right)
-    return bool(((codes[0] == codes[1]).all(axis=1) | both_nan.reshape(-1)).all())
-
-
-def _feeds(
-    session: Any, sizes: tuple[int, int], dims: Mapping[str, int], random: np.random.Generator
-) -> dict[str, Array]:
-    """Random inputs; a symbolic dimension has one size wherever it stands."""
-    drawn = dict(dims)
-    feeds: dict[str, Array] = {}
-    for declared in session.get_inputs():
-        dtype = _NUMPY_TYPES.get(declared.type)
-        if dtype is None:
-            raise ModelError(f"input {declared.name!r} has the type {declared.type}, which has no random values")
-        shape: list[int] = []
-        for axis, dim in enumerate(declared.shape):
-            size = sizes[0] if axis == 0 else sizes[1]
-            if isinstance(dim, str):
-                size = drawn.setdefault(dim, size)
-            elif isinstance(dim, int) and dim >= 0:
-                size = dim
-            shape.append(size)
-        feeds[declared.name] = _random(np.dtype(dtype), shape, random)
-    return feeds
-
-
-def _random(dtype: np.dtype[Any], shape: Sequence[int], random: np.random.Generator) -> Array:
-    """Normal floats, small integers (they are often indices), coin flips, short strings."""
-    if dtype.kind == "f":
-        return random.standard_normal(shape).astype(dtype)
-    if dtype.kind == "b":
-        return random.integers(0, 2, shape).astype(dtype)
-    if dtype.kind == "O":
-        return np.array(random.integers(0, 10, shape).astype(str), dtype)
-    return random.integers(0, 3, shape).astype(dtype)
-
-
-def _runtime() -> Any:
-    try:
-        import onnxruntime
-    except ImportError:
-        raise ModelError("verification runs the models in onnxruntime; pip install 'maxfold[verify]'") from None
-    onnxruntime.set_default_logger_severity(4)
-    return onnxruntime
-
-
-def _session(runtime: Any, path: Path) -> Any:
-    options = runtime.SessionOptions()
-    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    try:
-        return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise ModelError(f"{path}: onnxruntime cannot load it: {_line(error)}") from None
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+__all__ = ["OutputComparison", "Verification", "compare", "missing_runtime", "runtime_for", "verify"]

@@ -104,7 +104,11 @@ class _Builder:
             if not self.finite:
                 pool += [int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)]
         else:
-            pool = [0.0, 1.0, 0.5, -2.0, 3.25, 0.1] if self.finite else [0.0, -0.0, 1.0, 0.1, -2.5, 1e30, np.inf, -np.inf, np.nan]
+            pool = (
+                [0.0, 1.0, 0.5, -2.0, 3.25, 0.1]
+                if self.finite
+                else [0.0, -0.0, 1.0, 0.1, -2.5, 1e30, np.inf, -np.inf, np.nan]
+            )
         if self.random.random() < 0.5:
             return np.full(shape, self.random.choice(pool), dtype)
         size = int(np.prod(shape))
@@ -153,10 +157,14 @@ class _Builder:
         numeric = [value for value in scope.values if value.kind != BOOL]
         return self.random.choice(numeric[-4:] if self.random.random() < 0.7 else numeric)
 
-    def emit(self, scope: _Scope, operator: str, inputs: list[Value], kind: int, shape: Shape, **attributes: Any) -> Value:
+    def emit(
+        self, scope: _Scope, operator: str, inputs: list[Value], kind: int, shape: Shape, **attributes: Any
+    ) -> Value:
         value = Value(self.name(operator[0].lower()), kind, shape)
         node_name = self.random.choice(("", value.name, f"node {value.name}"))
-        scope.nodes.append(helper.make_node(operator, [item.name for item in inputs], [value.name], name=node_name, **attributes))
+        scope.nodes.append(
+            helper.make_node(operator, [item.name for item in inputs], [value.name], name=node_name, **attributes)
+        )
         return value
 
     def chain(self, scope: _Scope, depth: int) -> Value | None:
@@ -213,11 +221,17 @@ class _Builder:
         constant = self.constant(scope, like.kind, (), is_main=False)
         result = self.emit(scope, "Add", [like, constant], like.kind, like.shape)
         made = {name for node in scope.nodes for name in node.output}
-        fitting = [value for value in scope.values if value.name in made and (value.kind, value.shape) == (like.kind, like.shape)]
+        fitting = [
+            value
+            for value in scope.values
+            if value.name in made and (value.kind, value.shape) == (like.kind, like.shape)
+        ]
         result = self.random.choice([result, *fitting])
         if is_reset:
             self.count = count
-        return helper.make_graph(scope.nodes, "body", [], [_info(result, symbolic=True)], initializer=scope.initializers)
+        return helper.make_graph(
+            scope.nodes, "body", [], [_info(result, symbolic=True)], initializer=scope.initializers
+        )
 
     def loop(self, scope: _Scope, depth: int) -> Value | None:
         """Two rounds over one carried value."""

@@ -35,14 +35,22 @@ def imported_modules(path: Path) -> list[str]:
 
     `from a.b import c` gives "a.b.c", since c may be a module.
     """
-    names = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            prefix = "." * node.level + (node.module or "")
-            names += [f"{prefix}.{alias.name}" for alias in node.names]
-    return names
+    return [name for node in ast.walk(parsed(path)) for name in imported_by(node)]
+
+
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a Python file."""
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def imported_by(node: ast.AST) -> list[str]:
+    """The names that one node of a syntax tree imports, as in `imported_modules`; none if it is no import."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        prefix = "." * node.level + (node.module or "")
+        return [f"{prefix}.{alias.name}" for alias in node.names]
+    return []
 
 
 @dataclass(frozen=True)

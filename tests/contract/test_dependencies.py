@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 
-from tests.contract.repository import FLOORS, ROOT, imported_modules, pyproject, python_files
+from tests.contract.repository import FLOORS, ROOT, imported_by, imported_modules, parsed, pyproject, python_files
 
 DISTRIBUTIONS = {"google": "protobuf", "onnx_graphsurgeon": "onnx-graphsurgeon"}
 """Distribution names of packages whose import name differs from it."""
@@ -41,15 +40,8 @@ def test_extras_are_not_imported_with_a_module() -> None:
     project = pyproject()["project"]
     optional = declared(project["optional-dependencies"]["verify"]) - declared(project["dependencies"])
     for path in python_files(*FLOORS):
-        for statement in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(statement, ast.Import):
-                modules = [alias.name for alias in statement.names]
-            elif isinstance(statement, ast.ImportFrom):
-                modules = [statement.module or ""]
-            else:
-                continue
-            imported = {module.partition(".")[0] for module in modules}
-            assert not imported & optional, f"{path}: {ast.unparse(statement)}"
+        at_import = [name for statement in parsed(path).body for name in imported_by(statement)]
+        assert not third_party(at_import) & optional, path.relative_to(ROOT)
 
 
 def test_every_dependency_has_a_reason() -> None:

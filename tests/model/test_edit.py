@@ -150,7 +150,10 @@ def test_replace_uses_everywhere() -> None:
             n = Neg(x)
             p = Abs(n)
             q = Sum(p, x, p)
-            y = If (c) <then_branch = t () => (float r) { r = Add(p, q) }, else_branch = e () => (float s) { s = Abs(q) }>
+            y = If (c) <
+                then_branch = t () => (float r) { r = Add(p, q) },
+                else_branch = e () => (float s) { s = Abs(q) }
+            >
         }""")
     n, p = of["n"].outputs[0], of["p"].outputs[0]
     edit.replace_uses(p, n)
@@ -257,7 +260,10 @@ def test_new_names_in_inner_graphs() -> None:
     edit, of = opened("""
         g (bool c, float x) => (float y) {
             r_abs = Neg(x)
-            y = If (c) <then_branch = t () => (float r) { r = Neg(r_abs) }, else_branch = e () => (float s) { s = Abs(x) }>
+            y = If (c) <
+                then_branch = t () => (float r) { r = Neg(r_abs) },
+                else_branch = e () => (float s) { s = Abs(x) }
+            >
         }""")
     node = edit.add_node("Abs", [of["x"]], before=of["r"])
     assert node.outputs[0].name == "r_abs_1"

@@ -118,9 +118,7 @@ def test_an_unknown_rank_is_no_empty_shape() -> None:
     assert shapes(source)["y"] is None
 
 
-@pytest.mark.parametrize(
-    ("size", "expected"), [(2, (2, 3)), (3, (6, 1, 1))]
-)
+@pytest.mark.parametrize(("size", "expected"), [(2, (2, 3)), (3, (6, 1, 1))])
 def test_small_constants_take_part(size: int, expected: tuple[int, ...]) -> None:
     target = {2: np.array([2, -1]), 3: np.array([6, 1, 1])}[size]
     dims = ",".join("ABC"[:size])
@@ -129,7 +127,9 @@ def test_small_constants_take_part(size: int, expected: tuple[int, ...]) -> None
 
 
 def test_large_constants_give_their_shape_only() -> None:
-    source = model("g (float[4,1000] x) => (float[A,B] y) { y = MatMul(x, w) }", constants={"w": np.zeros((1000, 7), np.float32)})
+    source = model(
+        "g (float[4,1000] x) => (float[A,B] y) { y = MatMul(x, w) }", constants={"w": np.zeros((1000, 7), np.float32)}
+    )
     assert shapes(source)["y"] == (4, 7)
 
 
@@ -140,7 +140,11 @@ def test_negative_dimensions_are_unknown() -> None:
 
 
 def test_defaults_that_may_be_overridden_have_the_declared_shape() -> None:
-    source = model("g (float[N] a, float[3] b) => (float[M] y) <float[3] a = {1, 2, 3}, float[3] b = {1, 2, 3}> { y = Neg(a)\n z = Neg(b) }")
+    source = model("""
+        g (float[N] a, float[3] b) => (float[M] y) <float[3] a = {1, 2, 3}, float[3] b = {1, 2, 3}> {
+            y = Neg(a)
+            z = Neg(b)
+        }""")
     view = View(loaded := read_onnx(source))
     a, b = loaded.graph.inputs
     assert (view.shape(a), view.shape(b)) == ((None,), (3,))
@@ -153,7 +157,10 @@ def test_defaults_that_may_be_overridden_have_the_declared_shape() -> None:
 def test_constants_know_their_type() -> None:
     source = model("g (float x) => (float y) <int8[2] k = {1, 2}> { c = Constant<value_ints = [1]>()\n y = Neg(x) }")
     view = View(loaded := read_onnx(source))
-    types = {constant.name: (str(view.dtype(constant)), view.shape(constant), view.rank(constant)) for constant in loaded.constants()}
+    types = {
+        constant.name: (str(view.dtype(constant)), view.shape(constant), view.rank(constant))
+        for constant in loaded.constants()
+    }
     assert types == {"k": ("int8", (2,), 1), "c": ("int64", (1,), 1)}
 
 
@@ -185,7 +192,9 @@ def test_types_are_derived_from_the_graph_and_not_from_half_an_edit() -> None:
 
 
 def test_weights_are_not_read() -> None:
-    source = model("g (float[4,1000] x) => (float[A,B] y) { y = MatMul(x, w) }", constants={"w": np.zeros((1000, 7), np.float32)})
+    source = model(
+        "g (float[4,1000] x) => (float[A,B] y) { y = MatMul(x, w) }", constants={"w": np.zeros((1000, 7), np.float32)}
+    )
     loaded = read_onnx(source)
     (weight,) = loaded.graph.constants
 

@@ -44,7 +44,27 @@ def test_names_of_all_scopes_are_taken() -> None:
     training.algorithm.node.add(op_type="Neg", input=["ti"], output=["to"], name="tn")
     training.initialization.output.add(name="tout")
     names = NameAllocator(read_onnx(source))
-    taken = ["c", "x", "y", "p", "q", "z", "weight", "declared", "f", "fx", "fy", "inner", "node", "annotated", "scale", "ti", "to", "tn", "tout"]
+    taken = [
+        "c",
+        "x",
+        "y",
+        "p",
+        "q",
+        "z",
+        "weight",
+        "declared",
+        "f",
+        "fx",
+        "fy",
+        "inner",
+        "node",
+        "annotated",
+        "scale",
+        "ti",
+        "to",
+        "tn",
+        "tout",
+    ]
     assert [name for name in taken if names.fresh(name) == name] == []
 
 

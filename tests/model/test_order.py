@@ -39,7 +39,9 @@ def test_any_graph_is_sorted_and_moves_only_what_must(data: st.DataObject) -> No
     count = data.draw(st.integers(1, 8))
     reads = [data.draw(st.sets(st.integers(0, index - 1), max_size=3)) if index else set() for index in range(count)]
     order = data.draw(st.permutations(range(count)))
-    nodes = [helper.make_node("Max", ["x", *(f"n{read}" for read in sorted(reads[index]))], [f"n{index}"]) for index in order]
+    nodes = [
+        helper.make_node("Max", ["x", *(f"n{read}" for read in sorted(reads[index]))], [f"n{index}"]) for index in order
+    ]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [])
     graph = read_onnx(helper.make_model(helper.make_graph(nodes, "g", [x], [x]))).graph
     before = list(graph.nodes)
@@ -47,13 +49,17 @@ def test_any_graph_is_sorted_and_moves_only_what_must(data: st.DataObject) -> No
     assert graph.nodes == before
     assert sorted(map(id, after)) == sorted(map(id, before))
     place = {node.outputs[0].name: position for position, node in enumerate(after)}
-    assert all(place[tensor.name] < place[node.outputs[0].name] for node in after for tensor in node.inputs if tensor.inputs)
+    assert all(
+        place[tensor.name] < place[node.outputs[0].name] for node in after for tensor in node.inputs if tensor.inputs
+    )
     if is_sorted(graph):
         assert after == before
     # The first of the file that is ready always goes next.
     done: set[str] = {"x"}
     for node in after:
-        ready = [other for other in before if other.outputs[0].name not in done and all(t.name in done for t in other.inputs)]
+        ready = [
+            other for other in before if other.outputs[0].name not in done and all(t.name in done for t in other.inputs)
+        ]
         assert node is ready[0]
         done.add(node.outputs[0].name)
 
@@ -101,7 +107,9 @@ def test_a_graph_that_returns_an_outer_tensor_reads_it() -> None:
     ],
 )
 def test_cycles_are_named(body: str) -> None:
-    with pytest.raises(ModelError, match="nodes form a cycle: .* in graph 'g' needs its own result; export the model again"):
+    with pytest.raises(
+        ModelError, match=r"nodes form a cycle: .* in graph 'g' needs its own result; export the model again"
+    ):
         read_onnx(model(f"g (float x) => (float y) {{ {body} }}"))
 
 

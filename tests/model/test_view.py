@@ -98,7 +98,8 @@ def test_a_script_can_make_a_constant_an_input() -> None:
 @pytest.mark.parametrize(
     ("imports", "domain", "operator_set"),
     [
-        ([("", 17)], "", 17), ([("", 17)], "ai.onnx", 17), ([("ai.onnx", 16)], "", 16), ([("ai.onnx", 16)], "ai.onnx", 16),
+        ([("", 17)], "", 17), ([("", 17)], "ai.onnx", 17), ([("ai.onnx", 16)], "", 16),
+        ([("ai.onnx", 16)], "ai.onnx", 16),
         ([("custom", 3)], "", None), ([("custom", 3)], "custom", 3), ([("", 17)], "custom", None),
     ],
 )  # fmt: skip
@@ -133,7 +134,9 @@ def test_functions_have_operator_sets_of_their_own_also_inside_branches() -> Non
 def test_a_function_of_onnx_own_domain_hides_the_operator(domain: str, called: str) -> None:
     source = model("g (float x) => (float y) { p = Neg(x)\n y = Abs(p) }")
     source.functions.append(
-        helper.make_function(domain, "Neg", ["a"], ["b"], [helper.make_node("Exp", ["a"], ["b"])], [helper.make_opsetid("", 17)])
+        helper.make_function(
+            domain, "Neg", ["a"], ["b"], [helper.make_node("Exp", ["a"], ["b"])], [helper.make_opsetid("", 17)]
+        )
     )
     source.graph.node[0].domain = called
     view = View(read_onnx(source))
@@ -155,7 +158,9 @@ def test_keep_names_nodes_results_and_constants() -> None:
 
 
 def test_reasons_against_a_constant() -> None:
-    source = model("g (float x, float a) => (float y) <float a = {1}, float b = {1}, float d = {1}> { y = Sum(x, a, b, c, d) }")
+    source = model(
+        "g (float x, float a) => (float y) <float a = {1}, float b = {1}, float d = {1}> { y = Sum(x, a, b, c, d) }"
+    )
     source.graph.initializer.add(name="c", data_type=1000, raw_data=b"1234")
     binding = source.training_info.add().update_binding.add()
     binding.key, binding.value = "b", "new"

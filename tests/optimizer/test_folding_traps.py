@@ -164,7 +164,10 @@ def test_a_large_sparse_tensor_is_not_merged(operator: str) -> None:
         f"g (int64[N] x) => (int64[N] y) <int64 k = {{1}}> {{ p = {operator}(x, s)\n y = {operator}(p, k) }}"
     )
     source.graph.sparse_initializer.append(sparse)
-    assert not optimized(source, check=False)[1].changed
+    after, _ = optimized(source, check=False)
+    assert (after.graph.initializer, after.graph.sparse_initializer) == (
+        source.graph.initializer, source.graph.sparse_initializer,
+    )  # fmt: skip
 
 
 def test_each_node_rounds_to_its_own_type() -> None:
@@ -197,7 +200,9 @@ def test_zeros_of_different_sign_are_different_constants() -> None:
 
 
 def test_adding_positive_zero_is_not_the_identity() -> None:
-    source = model("g (float[1] x) => (float[1] y) <float z = {0}, float one = {1}> { s = Add(x, z)\n y = Div(one, s) }")
+    source = model(
+        "g (float[1] x) => (float[1] y) <float z = {0}, float one = {1}> { s = Add(x, z)\n y = Div(one, s) }"
+    )
     after = assert_same_in_onnxruntime(source, {"x": np.array([-0.0], F32)})
     assert len(after.graph.node) == 2
 
@@ -230,13 +235,20 @@ def test_blow_up_is_declined() -> None:
     after, report = optimized(source)
     assert after == source
     growth = 4 * 2048 * 2048 - 2 * 4 * 2048
-    assert [decline.reason for decline in report.declines] == [f"the file would grow by {growth} bytes, more than 65536"]
+    assert [decline.reason for decline in report.declines] == [
+        f"the file would grow by {growth} bytes, more than 65536"
+    ]
 
 
 def test_a_weight_used_twice_is_not_doubled() -> None:
     weight = np.ones((200, 200), F32)
     source = model(
-        "g (float[200] x) => (float[200] y, float[200] z) <float k = {2}> { m = Max(w, k)\n y = MatMul(m, x)\n z = MatMul(w, x) }",
+        """
+        g (float[200] x) => (float[200] y, float[200] z) <float k = {2}> {
+            m = Max(w, k)
+            y = MatMul(m, x)
+            z = MatMul(w, x)
+        }""",
         constants={"w": weight},
     )
     after, report = optimized(source)
@@ -269,7 +281,12 @@ def test_types_that_the_operator_does_not_take_stay(name: str, operator: str) ->
 
 @pytest.mark.parametrize(
     ("dtype", "a", "b", "expected"),
-    [(np.int8, 127, 1, -128), (np.uint8, 250, 10, 4), (np.int64, 2**63 - 1, 2, -(2**63) + 1), (np.uint32, 2**32 - 1, 1, 0)],
+    [
+        (np.int8, 127, 1, -128),
+        (np.uint8, 250, 10, 4),
+        (np.int64, 2**63 - 1, 2, -(2**63) + 1),
+        (np.uint32, 2**32 - 1, 1, 0),
+    ],
 )
 def test_integer_addition_wraps(dtype: type, a: int, b: int, expected: int) -> None:
     name = TensorProto.DataType.Name(helper.np_dtype_to_tensor_dtype(np.dtype(dtype))).lower()
@@ -293,7 +310,9 @@ def test_the_least_integer_is_compared_not_subtracted() -> None:
 
 
 def test_empty_names_are_not_constants() -> None:
-    source = model("g (float[2] x) => (float[2] y) <float low = {1}, float k = {1}> { y = Clip(x, low, m)\n m = Add(low, k) }")
+    source = model(
+        "g (float[2] x) => (float[2] y) <float low = {1}, float k = {1}> { y = Clip(x, low, m)\n m = Add(low, k) }"
+    )
     source.graph.node[0].input[1] = ""
     after, _ = optimized(source)
     assert list(after.graph.node[0].input) == ["x", "", "m"]

@@ -28,7 +28,9 @@ def test_an_output_that_is_an_input() -> None:
 
 
 def test_an_output_that_is_an_initializer() -> None:
-    source = model("g (float[3] x) => (float[3] y, float k) <float k = {1}, float l = {1}> { y = Add(x, k)\n z = Add(x, l) }")
+    source = model(
+        "g (float[3] x) => (float[3] y, float k) <float k = {1}, float l = {1}> { y = Add(x, k)\n z = Add(x, l) }"
+    )
     assert text(source) == "k = float {1.0}\ny = Add(x, k)"
     twin = model("g (float[3] x) => (float[3] y, float l) <float k = {1}, float l = {1}> { y = Add(x, k) }")
     assert text(twin) in ("k = float {1.0}\nl = float {1.0}\ny = Add(x, k)", "l = float {1.0}\ny = Add(x, l)")
@@ -98,7 +100,9 @@ def same_names(inner: str) -> str:
 
 
 def test_branches_with_the_same_local_names() -> None:
-    inner = "k = Constant<value = float {{{k}}}>()\n l = Constant<value = float {{5}}>()\n p = Max(x, k)\n r = Max(p, l)"
+    inner = (
+        "k = Constant<value = float {{{k}}}>()\n l = Constant<value = float {{5}}>()\n p = Max(x, k)\n r = Max(p, l)"
+    )
     source = model(f"g (bool c, float[3] x) => (float[3] y) {{ {same_names(inner)} }}")
     for condition in (True, False):
         after = assert_same_in_onnxruntime(source, {"c": np.array(condition), "x": X})
@@ -146,7 +150,9 @@ def test_sibling_chains_get_names_of_their_own() -> None:
 
 def chain(output: str) -> ModelProto:
     """Two Max nodes whose constants become one that is named after the result."""
-    source = model("g (bool c, float[3] x) => (float[3] y) <float k = {1}, float l = {2}> { p = Max(x, k)\n y = Max(p, l) }")
+    source = model(
+        "g (bool c, float[3] x) => (float[3] y) <float k = {1}, float l = {2}> { p = Max(x, k)\n y = Max(p, l) }"
+    )
     source.graph.node[1].output[0] = source.graph.output[0].name = output
     return source
 
@@ -237,7 +243,9 @@ def test_a_scan_body() -> None:
 
 @pytest.mark.parametrize("names", [["n", "n", "n"], ["", "", ""], ["a", "", "a"]])
 def test_node_names_do_not_matter(names: list[str]) -> None:
-    source = model("g (float[3] x, float[3] w) => (float[3] y, float[3] z) { p = Max(x, w)\n y = Max(p, w)\n z = Max(w, x) }")
+    source = model(
+        "g (float[3] x, float[3] w) => (float[3] y, float[3] z) { p = Max(x, w)\n y = Max(p, w)\n z = Max(w, x) }"
+    )
     for node, name in zip(source.graph.node, names, strict=True):
         node.name = name
     assert text(source) == "y = Max(x, w)\nz = Max(w, x)"
@@ -257,7 +265,12 @@ def test_equal_nodes_are_told_apart() -> None:
 
 def test_a_function_of_the_same_name_is_another_operator() -> None:
     source = model(
-        "g (float[3] x) => (float[3] y) <float a = {1}, float b = {2}> { k = custom.Add(a, b)\n m = custom.Max(k, a)\n y = Max(x, m, a) }",
+        """
+        g (float[3] x) => (float[3] y) <float a = {1}, float b = {2}> {
+            k = custom.Add(a, b)
+            m = custom.Max(k, a)
+            y = Max(x, m, a)
+        }""",
         domains='"custom" : 1',
         functions="""
         <domain: "custom", opset_import: ["" : 17]>
@@ -314,10 +327,19 @@ def test_the_rich_model_stays_right() -> None:
 
 
 def test_nothing_is_lost_on_the_way() -> None:
-    source = model("g (float[3] x) => (float[3] y) <float k = {1}, float l = {2}> { n = Neg(x)\n p = Max(n, k)\n y = Max(p, l) }")
+    source = model(
+        "g (float[3] x) => (float[3] y) <float k = {1}, float l = {2}> { n = Neg(x)\n p = Max(n, k)\n y = Max(p, l) }"
+    )
     source.doc_string, source.domain, source.model_version = "model", "domain", 7
     source.producer_name, source.producer_version = "producer", "1.2"
-    for item in (source, source.graph, source.graph.node[0], source.graph.node[2], source.graph.input[0], source.graph.output[0]):
+    for item in (
+        source,
+        source.graph,
+        source.graph.node[0],
+        source.graph.node[2],
+        source.graph.input[0],
+        source.graph.output[0],
+    ):
         item.metadata_props.add(key="key", value=type(item).__name__)
         item.doc_string = f"doc of {type(item).__name__}"
     source.graph.node[0].name, source.graph.node[2].name = "first", "last"

@@ -80,7 +80,9 @@ def test_passes_that_are_named_run_and_others_do_not() -> None:
 
 def test_passes_that_are_skipped_do_not_run() -> None:
     report = optimized(source(), skip=["fuse-max", "share-constants"])[1]
-    assert [entry.name for entry in report.passes] == [name for name in NAMES if name not in ("fuse-max", "share-constants")]
+    assert [entry.name for entry in report.passes] == [
+        name for name in NAMES if name not in ("fuse-max", "share-constants")
+    ]
     assert optimized(source(), skip=NAMES)[1].changed is False
     both = optimized(source(), passes=["fuse-max", "fuse-add"], skip=["fuse-max"])[1]
     assert [entry.name for entry in both.passes] == ["fuse-add"]
@@ -93,7 +95,10 @@ def test_passes_that_are_skipped_do_not_run() -> None:
         ({"skip": ["Fuse-Max"]}, f"'Fuse-Max' is not a pass; the passes are {', '.join(NAMES)}"),
         ({"passes": ["fuse-max", ""]}, f"'' is not a pass; the passes are {', '.join(NAMES)}"),
         ({"keep": ["nowhere"]}, "nothing in the model is named 'nowhere'; --keep takes names of tensors or nodes"),
-        ({"keep": ["b", "nowhere", "also not"]}, "nothing in the model is named 'also not'; --keep takes names of tensors or nodes"),
+        (
+            {"keep": ["b", "nowhere", "also not"]},
+            "nothing in the model is named 'also not'; --keep takes names of tensors or nodes",
+        ),
         ({"math": "fast"}, "math is 'exact' or 'relaxed', not 'fast'"),
     ],
 )
@@ -107,7 +112,9 @@ def test_mistakes_are_named(options: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("name", ["q", "p", "c", "k", "l2", "w", "m", "dead", "s"])
 def test_keep_in_any_scope(name: str) -> None:
     after, _ = optimized(source(), keep=[name])
-    names = {tensor.name for tensor in after.graph.initializer} | {out for node in after.graph.node for out in node.output}
+    names = {tensor.name for tensor in after.graph.initializer} | {
+        out for node in after.graph.node for out in node.output
+    }
     for attribute in (item for node in after.graph.node for item in node.attribute):
         names |= {out for node in attribute.g.node for out in node.output}
     assert name in names

@@ -78,7 +78,8 @@ def test_exact_mode_leaves_the_order_of_float_additions() -> None:
 
 def test_relaxed_integers_and_max_are_still_exact() -> None:
     source = model("""
-        g (int32[7] x, float[7] w) => (int32[7] y, float[7] v) <int32 c = {2147483647}, int32 d = {5}, float k = {1}, float l = {2}> {
+        g (int32[7] x, float[7] w) => (int32[7] y, float[7] v)
+        <int32 c = {2147483647}, int32 d = {5}, float k = {1}, float l = {2}> {
             a = Add(x, c)
             y = Add(a, d)
             m = Max(w, k)

@@ -1,7 +1,7 @@
 """Running a pass under test; what must hold after every pass is checked on every run.
 
-    outcome("fuse-max", model).text        the rewritten model as `tests.text.lines` has it
-    outcome("fuse-max", model).reasons     why rewrites were declined
+outcome("fuse-max", model).text        the rewritten model as `tests.text.lines` has it
+outcome("fuse-max", model).reasons     why rewrites were declined
 """
 
 from __future__ import annotations

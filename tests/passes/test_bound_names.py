@@ -137,7 +137,9 @@ def test_training_graphs_and_bindings_are_written_back() -> None:
 
 @pytest.mark.parametrize("taken", ["node", "output", "input", "initializer", "value_info", "branch", "annotation"])
 def test_fresh_names_are_new_to_training_and_annotations(taken: str) -> None:
-    source = model("g (float x, float w) => (float y) <float k = {1}, float l = {2}> { a = Max(x, k)\n y = Max(a, l, w) }")
+    source = model(
+        "g (float x, float w) => (float y) <float k = {1}, float l = {2}> { a = Max(x, k)\n y = Max(a, l, w) }"
+    )
     graph = source.training_info.add().algorithm
     name = "y_constant"
     if taken == "node":

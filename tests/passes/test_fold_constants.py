@@ -80,9 +80,7 @@ def test_a_graph_output_may_become_constant() -> None:
 def test_a_folded_result_is_an_initializer_only_where_the_version_allows_it() -> None:
     source = two_constants(np.array(1, np.int64), np.array(2, np.int64))
     source.ir_version = 3
-    source.graph.input.extend(
-        onnx.helper.make_tensor_value_info(name, TensorProto.INT64, []) for name in ("a", "b")
-    )
+    source.graph.input.extend(onnx.helper.make_tensor_value_info(name, TensorProto.INT64, []) for name in ("a", "b"))
     assert folded(source).splitlines()[-1] == "y = Constant<value=int64 {3}>()"
 
 
@@ -248,9 +246,7 @@ def outer_sum(rows: int, columns: int, *, used_elsewhere: bool = False) -> Model
     ],
 )
 def test_declines_where_the_file_would_grow(source: ModelProto, limit: int, growth: int) -> None:
-    assert declined(source, max_growth_bytes=limit) == [
-        f"the file would grow by {growth} bytes, more than {limit}"
-    ]
+    assert declined(source, max_growth_bytes=limit) == [f"the file would grow by {growth} bytes, more than {limit}"]
     if growth < 1 << 20:
         assert outcome("fold-constants", source, max_growth_bytes=limit + 1).changes == 1
 

@@ -63,7 +63,9 @@ def test_chains_fuse_and_constants_merge() -> None:
 
 
 def test_equal_constants_are_shared_within_the_function() -> None:
-    source = called("a = Constant<value = float {1}>()\n p = Add(x, a)\n b = Constant<value = float {1}>()\n y = Mul(p, b)")
+    source = called(
+        "a = Constant<value = float {1}>()\n p = Add(x, a)\n b = Constant<value = float {1}>()\n y = Mul(p, b)"
+    )
     source.graph.initializer.append(helper.make_tensor("k", 1, [], [1.0]))
     assert function_lines(source, "share-constants")[-2:] == ["p = Add(x, a)", "y = Mul(p, a)"]
 
@@ -73,16 +75,16 @@ def test_equal_constants_are_shared_within_the_function() -> None:
     [(11, "y = Cast<to=1>(s)"), (12, "y = Cast<to=1>(s)")],
 )
 def test_a_function_has_its_own_operator_sets(opset: int, last: str) -> None:
-    source = called(
-        "a = Constant<value = int64[2] {1, 2}>()\n s = Max(a, a)\n y = Cast<to = 1>(s)", opset=opset
-    )
+    source = called("a = Constant<value = int64[2] {1, 2}>()\n s = Max(a, a)\n y = Cast<to = 1>(s)", opset=opset)
     result = outcome("fold-constants", source, check=False)
     assert result.changes == int(opset >= 12)
     assert result.text.splitlines()[-1].strip() == last
 
 
 def test_attributes_by_reference_are_not_known() -> None:
-    source = called("a = Constant<value = float[2] {1, 2}>()\n s = Add(a, a)\n y = Mul(s, x)", opset=6, attributes="<axis>")
+    source = called(
+        "a = Constant<value = float[2] {1, 2}>()\n s = Add(a, a)\n y = Mul(s, x)", opset=6, attributes="<axis>"
+    )
     node = source.functions[0].node[1]
     node.attribute.add(name="broadcast", type=AttributeProto.INT, i=1)
     node.attribute.add(name="axis", type=AttributeProto.INT, ref_attr_name="axis")
@@ -94,7 +96,10 @@ def test_attributes_by_reference_are_not_known() -> None:
 
 
 def test_a_constant_by_reference_is_no_constant() -> None:
-    source = called("a = Constant()\n b = Constant<value = float {1}>()\n s = Add(a, b)\n t = Max(s, a)\n y = Max(t, x)", attributes="<v>")
+    source = called(
+        "a = Constant()\n b = Constant<value = float {1}>()\n s = Add(a, b)\n t = Max(s, a)\n y = Max(t, x)",
+        attributes="<v>",
+    )
     source.functions[0].node[0].attribute.add(name="value", type=AttributeProto.TENSOR, ref_attr_name="v")
     source.graph.node[0].attribute.append(helper.make_attribute("v", helper.make_tensor("", 1, [], [1.0])))
     for name in ("fold-constants", "fuse-add", "share-constants", "remove-dead-nodes"):
@@ -153,8 +158,8 @@ def test_a_function_of_add_may_use_add_inside() -> None:
         y = custom.Add(x, x)
         custom.Add(p, q) => r
           a = Constant<value=float {1.0}>()
-          s = Constant<value=float {2.0}>()
           t = Add(p, q)
+          s = Constant<value=float {2.0}>()
           r = Mul(s, t)
         """)
 

@@ -70,7 +70,9 @@ def test_the_zero_may_be_the_first_operand() -> None:
 
 
 def test_the_result_takes_the_place_of_the_operand() -> None:
-    source = model("g (int64[2] a) => (int64[2] y, int64[2] w) <int64 z = {0}> { n = Neg(a)\n w = Abs(n)\n y = Add(n, z) }")
+    source = model(
+        "g (int64[2] a) => (int64[2] y, int64[2] w) <int64 z = {0}> { n = Neg(a)\n w = Abs(n)\n y = Add(n, z) }"
+    )
     assert nodes(fused(source)) == "y = Neg(a)\nw = Abs(y)"
 
 
@@ -200,7 +202,9 @@ def test_constants_are_added_as_often_as_they_are_read() -> None:
 
 
 def test_two_uses_of_a_sum_are_two_sums() -> None:
-    source = model("g (int64 a) => (int64 y) <int64 k = {5}, int64 l = {1}> { p = Add(a, k)\n q = Add(p, p)\n y = Add(q, l) }")
+    source = model(
+        "g (int64 a) => (int64 y) <int64 k = {5}, int64 l = {1}> { p = Add(a, k)\n q = Add(p, p)\n y = Add(q, l) }"
+    )
     result = fused(source)
     assert (result.changes, result.reasons) == (0, ["'p' has 2 uses"])
 
@@ -253,7 +257,12 @@ def test_declines_constants_that_may_change(keep: list[str], training: bool, rea
 
 def test_one_constant_that_may_change_does_not_stop_the_others() -> None:
     source = model(
-        "g (int64 a) => (int64 y) <int64 k = {1}, int64 l = {2}, int64 m = {4}> { p = Add(a, k)\n q = Add(p, l)\n y = Add(q, m) }"
+        """
+        g (int64 a) => (int64 y) <int64 k = {1}, int64 l = {2}, int64 m = {4}> {
+            p = Add(a, k)
+            q = Add(p, l)
+            y = Add(q, m)
+        }"""
     )
     result = fused(source, keep=["k"])
     assert nodes(result) == "p = Add(a, k)\ny = Add(p, y_constant)"
@@ -261,7 +270,13 @@ def test_one_constant_that_may_change_does_not_stop_the_others() -> None:
 
 def test_declines_merging_what_is_used_elsewhere_and_large() -> None:
     source = model(
-        "g (int32[4] a) => (int32[4] y, int32[4] v, int32[4] w) { p = Add(a, k)\n y = Add(p, l)\n v = Neg(k)\n w = Neg(l) }",
+        """
+        g (int32[4] a) => (int32[4] y, int32[4] v, int32[4] w) {
+            p = Add(a, k)
+            y = Add(p, l)
+            v = Neg(k)
+            w = Neg(l)
+        }""",
         constants={"k": np.full(4, 1, np.int32), "l": np.full(4, 2, np.int32)},
     )
     result = fused(source, max_growth_bytes=15)
@@ -299,7 +314,9 @@ def test_infinities_that_were_there_are_no_overflow() -> None:
 def test_declines_what_the_operator_does_not_take(opset: int, dtype: Any, reason: str) -> None:
     name = type_name(dtype)
     one = np.ones(1, dtype)
-    source = model(f"g ({name}[1] a) => ({name}[1] y) {{ p = Add(a, k)\n y = Add(p, l) }}", constants={"k": one, "l": one * 2})
+    source = model(
+        f"g ({name}[1] a) => ({name}[1] y) {{ p = Add(a, k)\n y = Add(p, l) }}", constants={"k": one, "l": one * 2}
+    )
     source.opset_import[0].version = opset
     result = fused(source, check=False)
     assert result.changes == 0
@@ -307,7 +324,13 @@ def test_declines_what_the_operator_does_not_take(opset: int, dtype: Any, reason
 
 
 def test_malformed_nodes_stay() -> None:
-    for inputs, outputs in ((["a"], ["m"]), (["a", "z", "z"], ["m"]), (["a", "z"], []), (["a", "z"], [""]), (["z"], [])):
+    for inputs, outputs in (
+        (["a"], ["m"]),
+        (["a", "z", "z"], ["m"]),
+        (["a", "z"], []),
+        (["a", "z"], [""]),
+        (["z"], []),
+    ):
         source = model("g (int64 a) => (int64 y) <int64 z = {0}> { y = Neg(a) }")
         source.graph.node.add(op_type="Add", input=inputs, output=outputs)
         result = fused(source, check=False)

@@ -115,8 +115,14 @@ def test_the_lowest_value_goes(dtype: Any, lowest: Any, opset: int) -> None:
     for shape in ((), (1,), (3,), (1, 3), (2, 1)):
         source = model(graph, opset=opset, constants={"k": np.full(shape, lowest, dtype)})
         assert nodes(fused(source)) == "y = Identity(a)"
-    for value in (np.full((1, 1, 3), lowest, dtype), np.zeros((0,) * 0, dtype) + dtype(1), np.array([lowest, 1, lowest], dtype)):
-        source = model(graph.replace("[2,3] y", "[N,M] y" if value.ndim < 3 else "[N,M,K] y"), opset=opset, constants={"k": value})
+    for value in (
+        np.full((1, 1, 3), lowest, dtype),
+        np.zeros((0,) * 0, dtype) + dtype(1),
+        np.array([lowest, 1, lowest], dtype),
+    ):
+        source = model(
+            graph.replace("[2,3] y", "[N,M] y" if value.ndim < 3 else "[N,M,K] y"), opset=opset, constants={"k": value}
+        )
         assert nodes(fused(source)) == "n = Max(a, k)\ny = Identity(n)"
 
 
@@ -271,7 +277,9 @@ def test_declines_merging_what_is_used_elsewhere_and_large() -> None:
 def test_declines_constants_that_the_operator_does_not_take(opset: int, dtype: Any, reason: str) -> None:
     one = np.ones(1, dtype)
     source = model("g (float x) => (float y) { y = Neg(x)\n z = Max(a, k, l) }", constants={"k": one, "l": one * 2})
-    source.graph.input.append(onnx.helper.make_tensor_value_info("a", onnx.helper.np_dtype_to_tensor_dtype(one.dtype), [1]))
+    source.graph.input.append(
+        onnx.helper.make_tensor_value_info("a", onnx.helper.np_dtype_to_tensor_dtype(one.dtype), [1])
+    )
     source.opset_import[0].version = opset
     result = fused(source, check=False)
     assert result.changes == 0

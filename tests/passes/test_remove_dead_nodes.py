@@ -50,7 +50,9 @@ def test_sinks_stay() -> None:
 
 @pytest.mark.parametrize("name", ["p", "the node"])
 def test_what_is_to_be_kept_stays(name: str) -> None:
-    source = model("g (float a) => (float y) <float k = {1}, float l = {1}> { y = Neg(a)\n p = Add(a, k)\n q = Neg(p) }")
+    source = model(
+        "g (float a) => (float y) <float k = {1}, float l = {1}> { y = Neg(a)\n p = Add(a, k)\n q = Neg(p) }"
+    )
     source.graph.node[1].name = "the node"
     assert cleaned(source, keep=[name]).text == "k = float {1.0}\ny = Neg(a)\np = Add(a, k)"
 

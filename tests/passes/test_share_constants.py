@@ -109,7 +109,12 @@ def test_equal_values_in_other_fields_are_equal() -> None:
 def test_strings_are_shared() -> None:
     tensors = [
         TensorProto(name=name, data_type=TensorProto.STRING, dims=[2], string_data=texts)
-        for name, texts in (("a", [b"x", b"yz"]), ("b", [b"xy", b"z"]), ("c", [b"x", b"yz"]), ("d", [b"x\x002:yz", b""]))
+        for name, texts in (
+            ("a", [b"x", b"yz"]),
+            ("b", [b"xy", b"z"]),
+            ("c", [b"x", b"yz"]),
+            ("d", [b"x\x002:yz", b""]),
+        )
     ]
     assert inputs(shared(reading(tensors))) == ["a", "b", "a", "d"]
 
@@ -188,9 +193,15 @@ def test_declines_a_default_that_the_caller_may_override() -> None:
     assert (result.changes, result.reasons) == (0, [reason])
 
 
-def test_declines_a_graph_output() -> None:
+def test_a_graph_output_stays_and_its_twins_go() -> None:
     source = three()
     source.graph.output.append(helper.make_tensor_value_info("l", TensorProto.FLOAT, []))
+    assert shared(source).text == "l = float {1.0}\np = Add(a, l)\ny = Mul(p, l)"
+
+
+def test_declines_two_graph_outputs() -> None:
+    source = three()
+    source.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, []) for name in ("k", "l"))
     result = shared(source)
     assert (result.changes, result.reasons) == (0, ["'l' is an input or output of its graph"])
 

@@ -105,7 +105,9 @@ def _model(draw: st.DrawFn, operators: Sequence[str], dtype: DType, opset: int) 
         operands = _operands(draw, parts, operator)
         name = f"n{index}"
         attributes = {"consumed_inputs": [0] * len(operands)} if opset == 1 and draw(st.booleans()) else {}
-        parts.nodes.append(helper.make_node(operator, operands, [name], name=draw(st.sampled_from(["", name, "n"])), **attributes))
+        parts.nodes.append(
+            helper.make_node(operator, operands, [name], name=draw(st.sampled_from(["", name, "n"])), **attributes)
+        )
         shape = reference.broadcast_shape([parts.known[operand].shape for operand in operands])
         parts.known[name] = np.zeros(shape, dtype.numpy)
     made = [node.output[0] for node in parts.nodes]

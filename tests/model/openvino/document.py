@@ -163,13 +163,13 @@ class _Net:
             return _tree(body)
         net = _Net(body, self.weights, self.ports)
         entries = [net.map_entry(entry) for entry in layer.iterfind(f"{port_map}/*")]
-        back_edges = [
+        back_edges: list[Plain] = [
             [net.numbers[edge.get("from-layer", "")], net.numbers[edge.get("to-layer", "")]]
             for edge in layer.iterfind("back_edges/edge")
         ]
         return {
             "port_map": sorted(entries, key=repr),
-            "back_edges": list[Plain](sorted(back_edges)),
+            "back_edges": sorted(back_edges, key=repr),
             **net.description(),
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ ELEMENT_TYPES = (
     *("boolean", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"),
     *("f16", "bf16", "f32", "f64", "f8e4m3", "f8e5m2", "f8e8m0"),
 )
-_SHAPES = ([], [1], [5], [3, 7], [0], [2, 0, 3], [1, 64])
+_SHAPES: tuple[list[int], ...] = ([], [1], [5], [3, 7], [0], [2, 0, 3], [1, 64])
 
 
 def write(name: str, path: Path) -> None:
@@ -195,7 +196,7 @@ def _fake_convert() -> ov.Model:
 
 
 MODELS: dict[str, Callable[[], ov.Model]] = {
-    **{f"constants {kind}": (lambda kind=kind: _constants(kind)) for kind in ELEMENT_TYPES},
+    **{f"constants {kind}": partial(_constants, kind) for kind in ELEMENT_TYPES},
     "constants f32 fp16": lambda: _constants("f32"),
     "strings": _strings,
     "iterator": _tensor_iterator,

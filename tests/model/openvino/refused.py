@@ -88,11 +88,9 @@ LAYERS: dict[str, Bad] = {
     "one id twice": Bad(ADDED.but('<layer id="3"', '<layer id="2"'), "2"),
     "no data of a Parameter": Bad(ADDED.but('<data shape="2,3" element_type="f32"/>', ""), r"\bx\b"),
     "no data of a Const": Bad(ADDED.but('<data element_type="f32" shape="2, 3" offset="0" size="24"/>', ""), r"\bc\b"),
-    "no Result": Bad(
-        net([parameter(0, r"\bx\b"), operator(1, "ReLU")], "0.0-1.0").holding(None), "Result", lenient=True
-    ),
+    "no Result": Bad(net([parameter(0, "x"), operator(1, "ReLU")], "0.0-1.0").holding(None), "Result", lenient=True),
     "a Result without an input port": Bad(
-        net([parameter(0, r"\bx\b"), layer("1 y Result opset1")], "").holding(None), "input|port|y"
+        net([parameter(0, "x"), layer("1 y Result opset1")], "").holding(None), "input|port|y"
     ),
     **{
         f"element type {name!r} of a Parameter": Bad(
@@ -105,7 +103,6 @@ LAYERS: dict[str, Bad] = {
         for text in ("a", "2;3", "2,x", "1...3", "...,3", "3,...", "1.5")
     },
     "negative dimension of a Parameter": Bad(passed('shape="-2,3" element_type="f32"'), r"\bx\b", lenient=True),
-    "huge dimension of a Parameter": Bad(passed(f'shape="{"9" * 20},1" element_type="f32"'), r"\bx\b", lenient=True),
 }
 
 PORTS: dict[str, Bad] = {
@@ -139,7 +136,7 @@ PORTS: dict[str, Bad] = {
     ),
     "a cycle": Bad(
         net(
-            [parameter(0, r"\bx\b"), operator(1, "Add", 2, ADD), operator(2, "ReLU"), operator(3, "Exp"), result(4)],
+            [parameter(0, "x"), operator(1, "Add", 2, ADD), operator(2, "ReLU"), operator(3, "Exp"), result(4)],
             "0.0-1.0 3.1-1.1 1.2-2.0 2.1-3.0 3.1-4.0",
         ).holding(None),
         "cycle|itself|loop",
@@ -211,7 +208,7 @@ STATE: dict[str, Bad] = {
     ),
     "no data of a ReadValue": Bad(
         net(
-            [parameter(0, r"\bx\b"), layer("1 read ReadValue opset6", inputs=1, outputs=[port()]), result(2)],
+            [parameter(0, "x"), layer("1 read ReadValue opset6", inputs=1, outputs=[port()]), result(2)],
             "0.0-1.0 1.1-2.0",
         ).holding(None),
         "variable_id",

@@ -43,7 +43,8 @@ class Worker:
 
     def compare(self, original: str, rewritten: str) -> list[str]:
         """Where two models differ, as OpenVINO reads them."""
-        return differences(*(describe(self.core.read_model(Path(path))) for path in (original, rewritten)))
+        before, after = (describe(self.core.read_model(Path(path))) for path in (original, rewritten))
+        return differences(before, after)
 
     def run(self, original: str, rewritten: str, case: int | None, seed: int) -> list[str] | None:
         """Where the outputs of two models differ; None where running the original says nothing."""

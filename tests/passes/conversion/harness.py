@@ -52,7 +52,7 @@ def all_cases() -> dict[str, Case]:
             continue
         inputs, outputs = case.data_sets[0]
         if all(isinstance(item, (np.ndarray, np.generic)) for item in (*inputs, *outputs)):
-            found[case.name] = Case(case.name, case.model, list(inputs), list(outputs))
+            found[case.name] = Case(case.name, case.model, [np.asarray(item) for item in inputs], list(outputs))
     return found
 
 
