@@ -29,7 +29,7 @@ def from_graphsurgeon(graph: gs.Graph) -> Model:
     proto.opset_import.extend(graph.import_domains or ())
     if not domains & set(ONNX_DOMAINS):
         proto.opset_import.add(domain="", version=graph.opset)
-    model = Model(graph=graph, functions=list(graph.functions), proto=proto)
+    model = Model(graph=graph, functions=graph.functions, proto=proto)
     adopt(model)
     return model
 

@@ -22,8 +22,9 @@ ONNX_DOMAINS = ("", "ai.onnx")
 class Model:
     """A model in memory. Weights are views of the files it was read from.
 
-    `proto` holds the fields of the file beside graph and functions. `file_bytes` counts the bytes of all files read.
-    `has_external_data` tells whether the file kept tensors in other files. `net` is what an IR says of itself.
+    `proto` holds the fields of the file beside graph and functions. `functions` is the list that graphsurgeon's
+    `graph.functions` shows. `file_bytes` counts the bytes of all files read. `has_external_data` tells whether the file
+    kept tensors in other files. `net` is what an IR says of itself.
     """
 
     graph: Graph

@@ -15,7 +15,7 @@ from onnx import AttributeProto
 from maxfold.model import attributes
 from maxfold.model.data import AttributeData, ProtoData, SparseData, StoredData, TensorData, raw_bytes, tensor_proto
 from maxfold.model.external import EXTERNAL_BYTES, PLACE_KEYS, ExternalLayout
-from maxfold.model.graph import Constant, Function, Graph, Node, Tensor
+from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, scopes_of
 from maxfold.model.model import ONNX_DOMAINS, Model
 from maxfold.model.order import node_reads
 from maxfold.model.storage import Region
@@ -369,11 +369,28 @@ def _model_rest(model: Model) -> onnx.ModelProto:
     rest.CopyFrom(model.proto)
     _set_text(rest, "producer_name", graph.producer_name or "")
     _set_text(rest, "producer_version", graph.producer_version or "")
+    if graph.ir_version and graph.ir_version != rest.ir_version:
+        rest.ir_version = graph.ir_version
+    imported = {entry.domain for entry in rest.opset_import}
+    for domain in _new_domains(graph):
+        if domain not in imported:
+            rest.opset_import.add(domain=domain, version=1)
     if model.opsets(graph).get("") != graph.opset:
         for entry in rest.opset_import:
             if entry.domain in ONNX_DOMAINS:
                 entry.version = graph.opset
     return rest
+
+
+def _new_domains(graph: Graph) -> list[str]:
+    """Domains of nodes that a script has made or changed; those of a file's own nodes stay as they were imported."""
+    found = {
+        node.domain: None
+        for scope in scopes_of(graph)
+        for node in scope.nodes
+        if (node.domain or "") not in ONNX_DOMAINS and (node.proto is None or node.proto.domain != node.domain)
+    }
+    return sorted(found)
 
 
 def _rest_of(graph: Graph) -> Any:
@@ -383,4 +400,9 @@ def _rest_of(graph: Graph) -> Any:
     rest.CopyFrom(graph.proto)
     _set_text(rest, "name", graph.name)
     _set_text(rest, "doc_string", graph.doc_string or "")
+    if isinstance(graph, Function):
+        imported = {entry.domain for entry in rest.opset_import}
+        for domain in _new_domains(graph):
+            if domain not in imported:
+                rest.opset_import.add(domain=domain, version=1)
     return rest

@@ -101,15 +101,15 @@ class _Reader:
         """Takes the skeleton apart: what becomes graph is cleared in it, the rest stays as the model's proto."""
         graph = new_graph(proto.graph.name, proto=proto.graph)
         self._pending.append((graph, proto.graph, ()))
-        functions = [new_function(function) for function in proto.functions]
-        for function in functions:
+        graph.functions = [new_function(function) for function in proto.functions]
+        for function in graph.functions:
             self._function(function)
         while self._pending:
             self._scope(*self._pending.pop())
         proto.ClearField("graph")
         proto.ClearField("functions")
         model = Model(
-            graph=graph, functions=functions, proto=proto, path=self._path,
+            graph=graph, functions=graph.functions, proto=proto, path=self._path,
             file_bytes=self._source.size + self._external.nbytes, has_external_data=self._external.is_used,
         )  # fmt: skip
         graph.import_domains = list(proto.opset_import)

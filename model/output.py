@@ -62,22 +62,29 @@ def _rename(staged: list[tuple[Path, Path]]) -> None:
         for temporary, real in staged[:-1]:
             if real.exists():
                 backup = temporary.with_suffix(".old")
-                os.link(real, backup)
                 backups.append((backup, real))
+                _back_up(real, backup)
         for temporary, real in staged:
             temporary.replace(real)
             done.append(real)
-    except OSError:
+    except BaseException:
         for backup, real in backups:
-            if real in done:
+            if backup.exists():
                 backup.replace(real)
-                done.remove(real)
-        for real in done:
+        for real in set(done) - {real for _, real in backups}:
             _remove(real)
         raise
     finally:
         for backup, _ in backups:
             _remove(backup)
+
+
+def _back_up(real: Path, backup: Path) -> None:
+    """A second name for a file; where the file system has none, the file is put aside for the moment."""
+    try:
+        os.link(real, backup)
+    except OSError:
+        real.replace(backup)
 
 
 def _remove(path: Path) -> None:

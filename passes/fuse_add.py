@@ -34,6 +34,8 @@ from maxfold.passes.rule import Decline, Match, Pass, PassResult, Progress, Rule
 
 # From this operator set on Add broadcasts as numpy does; before, by attributes and in one direction only.
 _BROADCASTING_OPSET = 7
+# In exact mode floats are added up only to see whether the sum overflows, and that only up to this size.
+_COUNTED_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +152,11 @@ class CollectConstants(Rule):
         if refusal is not None:
             return Decline(refusal)
         evaluate = kernel.evaluate
+        is_counted_only = view.math == "exact" and _kind(constants) == "float"
 
         def total(arrays: Sequence[Array]) -> Array:
+            if is_counted_only and arrays[0].nbytes > _COUNTED_BYTES:
+                return arrays[0]
             return functools.reduce(lambda left, right: evaluate([left, right], {}, opset), arrays)
 
         merged, reason = merge_constants(constants, Counter(constants), total, view, self.max_growth_bytes)
@@ -159,11 +164,22 @@ class CollectConstants(Rule):
             return None if reason is None else Decline(reason)
         nodes = list(holders)
         group = merged[0]
-        if not _is_finite(group.value) and all(_is_finite(constants[index].values) for index in group.members):
+        is_small = group.value.nbytes <= _COUNTED_BYTES
+        if (
+            (is_small or not is_counted_only)
+            and not _is_finite(group.value)
+            and all(_is_finite(constants[index].values) for index in group.members)
+        ):
             return Decline("the sum of the constants overflows")
         return CollectedConstants(
             nodes[group.members[0]], group.value, tuple(nodes[index] for index in group.members[1:])
         )
+
+
+def _kind(constants: Sequence[Constant]) -> str:
+    """The kind of the constants' element type."""
+    dtype = constants[0].data.dtype
+    return "" if dtype is None else dtype.kind
 
 
 def _is_finite(array: Array) -> bool:

@@ -39,18 +39,20 @@ class ShareConstants(Pass):
 def _share(scope: Graph, edit: Edit, declines: list[DeclineRecord]) -> int:
     changes = 0
     for group in _equal_constants(scope):
-        kept: list[Constant] = []
+        twin: Constant | None = None
         # Those that have to stay come first, so that others can go for them.
         for constant in sorted(group, key=edit.is_removable):
-            reasons = [_why_not(twin, constant, edit) for twin in kept]
-            if None in reasons:
-                edit.replace_uses(constant, kept[reasons.index(None)])
-                edit.remove_constant(constant)
-                changes += 1
+            reason = edit.why_not_constant(constant) if twin is None else _why_not(twin, constant, edit)
+            if reason is not None and edit.use_count(constant):
+                declines.append(DeclineRecord(ShareConstants.name, constant.name, "constant", reason))
+            if reason is not None:
                 continue
-            kept.append(constant)
-            if reasons and edit.use_count(constant):
-                declines.append(DeclineRecord(ShareConstants.name, constant.name, "constant", str(reasons[0])))
+            if twin is None:
+                twin = constant
+                continue
+            edit.replace_uses(constant, twin)
+            edit.remove_constant(constant)
+            changes += 1
     return changes
 
 
@@ -70,10 +72,9 @@ def _equal_constants(scope: Graph) -> list[list[Constant]]:
 
 
 def _why_not(twin: Constant, constant: Constant, edit: Edit) -> str | None:
-    for item in (twin, constant):
-        reason = edit.why_not_constant(item)
-        if reason is not None:
-            return reason
+    reason = edit.why_not_constant(constant)
+    if reason is not None:
+        return reason
     if not edit.is_removable(constant):
         return f"{constant.name!r} is an input or output of its graph"
     return edit.why_not_replaceable(constant, twin)

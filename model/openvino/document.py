@@ -14,7 +14,6 @@ from maxfold.model.storage import FileSource
 
 _CLOSING = re.compile(rb"</net\s*>")
 _MAX_ENDS = 4
-_CHUNK_BYTES = 1 << 16
 
 
 class _PrologEndError(Exception):
@@ -70,12 +69,13 @@ def _check_prolog(path: Path, data: bytes) -> None:
     parser.StartDoctypeDeclHandler = refuse
     parser.StartElementHandler = stop
     try:
-        for start in range(0, len(data), _CHUNK_BYTES):
-            parser.Parse(data[start : start + _CHUNK_BYTES], start + _CHUNK_BYTES >= len(data))
+        parser.Parse(data, True)
     except _PrologEndError:
         return
     except expat.ExpatError as error:
         raise ModelError(f"{path}: is not an OpenVINO IR: {expat.errors.messages[error.code]}") from None
+    except (LookupError, ValueError) as error:
+        raise ModelError(f"{path}: is in an encoding that cannot be read: {error}") from None
 
 
 def tag(element: Any) -> str:

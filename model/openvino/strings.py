@@ -26,16 +26,21 @@ class StringData(StoredData):
             raise ModelError(f"{what} has {count} strings by its shape, but other data; the file is damaged")
         if region.nbytes < _WORD_BYTES * (count + 2):
             raise ModelError(f"{what} has {count} strings but only {region.nbytes} bytes; the file is damaged")
+        offsets = self._offsets(count)
+        text_nbytes = region.nbytes - _WORD_BYTES * (count + 2)
+        if (np.diff(offsets) < 0).any() or offsets[0] != 0 or offsets[-1] > text_nbytes:
+            raise ModelError(f"{what} has strings that lie outside its text; the file is damaged")
+
+    def _offsets(self, count: int) -> Array:
+        data = self.region.source.read(self.region.offset + _WORD_BYTES, _WORD_BYTES * (count + 1))
+        return np.frombuffer(data, "<i4")
 
     def array(self) -> Array:
         """The strings as an array of objects."""
         view = self.region.view()
         count = math.prod(self.shape)
-        offsets = np.frombuffer(view, "<i4", count + 1, _WORD_BYTES)
         text = bytes(view[_WORD_BYTES * (count + 2) :])
-        if (np.diff(offsets) < 0).any() or offsets[0] != 0 or offsets[-1] > len(text):
-            raise ModelError("a string constant has offsets outside its text; the file is damaged")
-        items = [text[start:end].decode("utf-8", "replace") for start, end in pairwise(offsets)]
+        items = [text[start:end].decode("utf-8", "replace") for start, end in pairwise(self._offsets(count))]
         array = np.empty(count, np.object_)
         array[:] = items
         return array.reshape(self.shape)

@@ -46,6 +46,8 @@ def write_openvino(model: Model, path: str | Path) -> int:
     """
     adopt(model)
     target = real_path(path)
+    if target == target.with_suffix(".bin"):
+        raise ModelError(f"{target}: is the name of the weights' file; give the path of the .xml")
     guard_weights(model, target, target.with_suffix(".bin"))
     weights = Weights(model)
     root = _net(model, weights)

@@ -191,7 +191,8 @@ def test_domains_are_imported() -> None:
     nodes = [gs.Node("Read", domain="custom", inputs=[x], outputs=[y])]
     graph = gs.Graph(nodes=nodes, inputs=[x], outputs=[y], opset=17)
     proto = written(from_graphsurgeon(graph), check=False)
-    assert {entry.domain for entry in proto.opset_import} >= {""}
+    assert [(entry.domain, entry.version) for entry in proto.opset_import] == [("", 17), ("custom", 1)]
+    onnx.checker.check_model(proto)
 
 
 def test_objects_of_a_script_in_a_loaded_model() -> None:

@@ -9,8 +9,8 @@ from maxfold.model.names import NameAllocator
 from tests.text import model
 
 
-def allocator(graph: str, **options: str) -> NameAllocator:
-    return NameAllocator(read_onnx(model(graph, **options)))  # type: ignore[arg-type]
+def allocator(graph: str) -> NameAllocator:
+    return NameAllocator(read_onnx(model(graph)))
 
 
 def test_the_base_itself_where_it_is_free() -> None:

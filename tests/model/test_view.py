@@ -23,8 +23,8 @@ g (bool c, float x, float k) => (float y, float p) <float k = {1}, float w = {2}
 }"""
 
 
-def loaded(**options: int) -> tuple[Model, View]:
-    source = read_onnx(model(GRAPH, **options))
+def loaded(*, ir_version: int = 8) -> tuple[Model, View]:
+    source = read_onnx(model(GRAPH, ir_version=ir_version))
     return source, View(source)
 
 

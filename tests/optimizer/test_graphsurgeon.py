@@ -12,7 +12,8 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from maxfold.optimizer import Model, load, optimize, save
-from tests.run import Array, in_onnxruntime
+from tests.random_models import random_model
+from tests.run import Array, assert_equal, in_onnxruntime
 from tests.text import golden, lines, model
 
 F32 = np.float32
@@ -37,6 +38,11 @@ def written(loaded: Model) -> ModelProto:
     return proto
 
 
+def set_dtype(tensor: Any, dtype: Any) -> None:
+    """Gives a variable another element type, as scripts do."""
+    tensor.dtype = dtype
+
+
 def result(proto: ModelProto, feeds: dict[str, Array] | None = None) -> Any:
     return in_onnxruntime(proto, X if feeds is None else feeds)[0].tolist()
 
@@ -54,9 +60,6 @@ def test_optimize_a_graph_then_export_it() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_random_models_through_graphsurgeon(seed: int) -> None:
-    from tests.random_models import random_model
-    from tests.run import assert_equal
-
     case = random_model(seed, finite=True)
     defaults = {tensor.name for tensor in case.model.graph.initializer}
     feeds = {name: value for name, value in case.feeds.items() if name not in defaults}
@@ -89,6 +92,41 @@ def test_functions_are_exported() -> None:
     exported = gs.export_onnx(graph)
     assert len(exported.functions[0].node) == 2
     assert result(exported) == result(source)
+
+
+FUNCTION = """<domain: "custom", opset_import: ["" : 17]>
+f (a) => (b) {
+    k = Constant<value = float {2}>()
+    b = Mul(a, k)
+}"""
+
+
+def test_functions_of_a_loaded_model_are_exported() -> None:
+    source = model("g (float[3] x) => (float[3] y) { y = custom.f(x) }", domains='"custom" : 1', functions=FUNCTION)
+    loaded = load(source)
+    assert result(gs.export_onnx(loaded.graph)) == result(source)
+    optimize(loaded)
+    assert result(gs.export_onnx(loaded.graph)) == result(source)
+
+
+def test_a_function_of_a_script_is_saved() -> None:
+    loaded = load(model("g (float[3] x) => (float[3] y) { y = Neg(x) }"))
+    a, b = gs.Variable("a"), gs.Variable("b")
+    nodes = [gs.Node("Add", inputs=[a, gs.Constant("k", np.array(3, F32))], outputs=[b])]
+    loaded.graph.functions.append(gs.Function("f", domain="custom", nodes=nodes, inputs=[a], outputs=[b], opset=17))
+    loaded.graph.nodes[0].op, loaded.graph.nodes[0].domain = "f", "custom"
+    assert result(written(loaded)) == [4, 1, 8]
+    optimize(loaded)
+    assert result(written(loaded)) == [4, 1, 8]
+
+
+def test_fields_of_the_graph_that_a_script_changes_are_saved() -> None:
+    loaded = load(model(GRAPH))
+    graph = loaded.graph
+    graph.name, graph.doc_string, graph.producer_name, graph.ir_version = "name", "doc", "producer", 9
+    proto = written(loaded)
+    assert (proto.graph.name, proto.graph.doc_string, proto.producer_name) == ("name", "doc", "producer")
+    assert proto.ir_version == 9
 
 
 def test_a_loaded_model_can_be_exported_by_graphsurgeon() -> None:
@@ -164,7 +202,7 @@ def test_attributes_that_a_script_sets_are_saved() -> None:
     relu.op = "Elu"
     relu.attrs = {}
     cast.attrs["to"] = np.float64
-    loaded.graph.outputs[0].dtype = np.float64
+    set_dtype(loaded.graph.outputs[0], np.float64)
     proto = written(loaded)
     assert [node.op_type for node in proto.graph.node] == ["Elu", "Cast"]
     assert proto.graph.output[0].type.tensor_type.elem_type == TensorProto.DOUBLE
@@ -175,7 +213,7 @@ def test_types_that_a_script_gives_outputs_are_saved() -> None:
     source.graph.output[0].doc_string = "the result"
     loaded = load(source)
     loaded.graph.nodes[0].attrs["to"] = int(TensorProto.FLOAT16)
-    loaded.graph.outputs[0].dtype = np.float16
+    set_dtype(loaded.graph.outputs[0], np.float16)
     loaded.graph.outputs[0].shape = ["N"]
     (info,) = written(loaded).graph.output
     tensor_type = info.type.tensor_type

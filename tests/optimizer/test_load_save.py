@@ -97,7 +97,7 @@ def test_saving_twice_and_over_the_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("external", ["auto", "always", "never"])
-def test_external_data_survives_optimization(external: str, tmp_path: Path) -> None:
+def test_external_data_survives_optimization(external: Any, tmp_path: Path) -> None:
     proto = source()
     weight = np.arange(4000, dtype=F32)
     proto.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
@@ -109,7 +109,7 @@ def test_external_data_survives_optimization(external: str, tmp_path: Path) -> N
     onnx.save(proto, path, save_as_external_data=True, size_threshold=0, location="m.data")
     loaded = load(path)
     optimize(loaded)
-    save(loaded, target, external_data=external)  # type: ignore[arg-type]
+    save(loaded, target, external_data=external)
     back = onnx.load(target)
     feeds = {**X, "x0": np.array([50], F32)}
     np.testing.assert_array_equal(in_onnxruntime(back, feeds)[1], np.maximum(weight, 50))
@@ -177,9 +177,10 @@ def test_optimize_changes_a_proto_in_place() -> None:
 def test_a_proto_that_cannot_be_used_stays_as_it_was() -> None:
     proto = source()
     before = proto.SerializeToString()
-    for options in ({"passes": ["no-such-pass"]}, {"keep": ["nothing"]}, {"math": "fast"}):
+    mistakes: list[dict[str, Any]] = [{"passes": ["no-such-pass"]}, {"keep": ["nothing"]}, {"math": "fast"}]
+    for options in mistakes:
         with pytest.raises(ModelError):
-            optimize(proto, **options)  # type: ignore[arg-type]
+            optimize(proto, **options)
     assert proto.SerializeToString() == before
     proto.graph.node[-1].input[0] = "y"
     before = proto.SerializeToString()

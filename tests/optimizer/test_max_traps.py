@@ -25,6 +25,8 @@ def folded(after: ModelProto) -> Array:
 def test_nan_propagates_from_any_operand(dtype: type, operands: list[float]) -> None:
     name = {2: "float16", 4: "float", 8: "double"}[np.dtype(dtype).itemsize]
     name = "bfloat16" if dtype is ml_dtypes.bfloat16 else name
+    a: Array
+    b: Array
     a, b = (np.array([value, 2], dtype) for value in operands)
     source = model(
         f"g ({name}[2] x) => ({name}[2] y, {name}[2] z) {{ y = Max(a, b)\n p = Max(a, x)\n z = Max(p, b) }}",

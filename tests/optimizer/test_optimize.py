@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto
 
-from maxfold.optimizer import ModelError, Report, catalogue, load, optimize
+from maxfold.optimizer import ModelError, Report, catalogue, load, optimize, save
 from tests.optimizer.optimized import optimized, text
+from tests.run import in_onnxruntime
 from tests.text import golden, model
 
 F32 = np.float32
@@ -99,6 +102,7 @@ def test_passes_that_are_skipped_do_not_run() -> None:
             {"keep": ["b", "nowhere", "also not"]},
             "nothing in the model is named 'also not'; --keep takes names of tensors or nodes",
         ),
+        ({"keep": [""]}, "nothing in the model is named ''; --keep takes names of tensors or nodes"),
         ({"math": "fast"}, "math is 'exact' or 'relaxed', not 'fast'"),
     ],
 )
@@ -207,6 +211,31 @@ def test_progress_is_told() -> None:
     optimize(graph, progress=lambda name, done, total: seen.append((name, done, total)))
     assert {name for name, _, _ in seen} <= set(NAMES)
     assert seen
+
+
+class Cancelled(Exception):
+    """What a caller's progress function may raise."""
+
+
+def test_a_cancelled_run_leaves_a_model_that_is_right() -> None:
+    body = "\n".join(f"n{index} = Max(x, k{index % 3})\n m{index} = Max(n{index}, k0)" for index in range(1500))
+    constants = {f"k{index}": np.array(index, F32) for index in range(3)}
+    graph = model(f"g (float x) => (float m1499) {{ {body} }}", constants=constants)
+    loaded = load(graph)
+
+    def cancel(name: str, done: int, total: int) -> None:
+        if name == "fuse-max":
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        optimize(loaded, progress=cancel)
+    stream = io.BytesIO()
+    save(loaded, stream)
+    after = ModelProto.FromString(stream.getvalue())
+    onnx.checker.check_model(after, full_check=True)
+    feeds = {"x": np.array(-1, F32)}
+    assert in_onnxruntime(after, feeds) == in_onnxruntime(graph, feeds)
+    assert optimize(loaded).nodes_after == 1
 
 
 def test_optimizing_in_two_steps_is_optimizing_at_once() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from tests.passes.outcome import outcome
+from tests.run import Array, in_onnxruntime
 from tests.text import model
 
 PASSES = ["fold-constants", "fuse-max", "fuse-add", "share-constants", "remove-dead-nodes"]
@@ -75,20 +78,18 @@ BINDINGS = [read_by_training, read_in_a_branch_of_training, changed_by_training,
 
 @pytest.mark.parametrize("bind", BINDINGS)
 @pytest.mark.parametrize("pass_name", PASSES)
-def test_bound_names_stay_defined_and_mean_the_same(bind: object, pass_name: str) -> None:
+def test_bound_names_stay_defined_and_mean_the_same(bind: Callable[[ModelProto, str], None], pass_name: str) -> None:
     feeds = {"x": np.array([4, -5, 0]), "w": np.array([1, 1, 1])}
     for name in EVERY_NAME:
         source = model(GRAPH)
-        bind(source, name)  # type: ignore[operator]
+        bind(source, name)
         result = outcome(pass_name, source)
         assert name in defined(result.after), f"{name} is gone"
         assert value_of(result.after, name, feeds) == value_of(source, name, feeds), name
 
 
-def value_of(source: ModelProto, name: str, feeds: dict[str, np.ndarray]) -> list[int]:  # type: ignore[type-arg]
+def value_of(source: ModelProto, name: str, feeds: dict[str, Array]) -> list[int]:
     """The value that a name has when the model runs."""
-    from tests.run import in_onnxruntime
-
     copy = ModelProto()
     copy.CopyFrom(source)
     copy.ClearField("training_info")

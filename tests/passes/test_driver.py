@@ -12,7 +12,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from maxfold.model import read_onnx
 from maxfold.model.edit import Edit
-from maxfold.model.graph import Node
+from maxfold.model.graph import Constant, Node
 from maxfold.model.view import View
 from maxfold.passes import CATALOGUE, PassResult
 from maxfold.passes.fold_constants import FoldNode
@@ -216,6 +216,27 @@ def test_a_wide_tree_of_add(calls: Calls) -> None:
     assert (result.changes, len(nodes)) == (1, 1 << (depth - 1))
     assert calls.matches <= 8 << depth
     assert calls.consumers <= 40 << depth
+
+
+def test_many_equal_constants_that_have_to_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a file of IR version 3 every initializer is an input, so none of equal ones can go."""
+    count = 2_000
+    values = {f"c{index}": np.array([1], np.float32) for index in range(count)}
+    source = graph_model([helper.make_node("Max", ["x", *values], ["y"])], ["y"], values, TensorProto.FLOAT)
+    source.ir_version = 3
+    source.graph.input.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in values)
+    asked = 0
+    original = View.why_not_constant
+
+    def counted(view: View, tensor: Constant) -> str | None:
+        nonlocal asked
+        asked += 1
+        return original(view, tensor)
+
+    monkeypatch.setattr(View, "why_not_constant", counted)
+    result, _ = run("share-constants", source)
+    assert (result.changes, len(result.declines)) == (0, count - 1)
+    assert asked <= 10 * count
 
 
 def test_one_max_of_many_operands_of_many_shapes(calls: Calls) -> None:

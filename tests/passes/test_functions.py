@@ -21,9 +21,9 @@ def called(body: str, *, opset: int = 17, name: str = "f", attributes: str = "")
     )
 
 
-def function_lines(source: ModelProto, name: str, **options: int) -> list[str]:
+def function_lines(source: ModelProto, name: str) -> list[str]:
     """The lines of the function's body after a pass."""
-    text = outcome(name, source, **options).text.splitlines()
+    text = outcome(name, source).text.splitlines()
     return [line.strip() for line in text[2:]]
 
 
@@ -126,8 +126,10 @@ def test_a_function_called_add_is_not_add(domain: str, name: str) -> None:
         <domain: "custom", opset_import: ["" : 17]>
         Max (p, q) => (r) { r = Min(p, q) }""",
     )
-    for item in (*source.functions, *source.graph.node):
-        item.domain = domain
+    for function in source.functions:
+        function.domain = domain
+    for node in source.graph.node:
+        node.domain = domain
     result = outcome(name, source, math="relaxed", check=False)
     assert (result.changes, result.declines) == (0, ())
 

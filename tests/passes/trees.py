@@ -104,7 +104,9 @@ def _model(draw: st.DrawFn, operators: Sequence[str], dtype: DType, opset: int) 
         operator = draw(st.sampled_from(operators))
         operands = _operands(draw, parts, operator)
         name = f"n{index}"
-        attributes = {"consumed_inputs": [0] * len(operands)} if opset == 1 and draw(st.booleans()) else {}
+        attributes: dict[str, Any] = (
+            {"consumed_inputs": [0] * len(operands)} if opset == 1 and draw(st.booleans()) else {}
+        )
         parts.nodes.append(
             helper.make_node(operator, operands, [name], name=draw(st.sampled_from(["", name, "n"])), **attributes)
         )
@@ -159,7 +161,7 @@ def _add_branches(draw: st.DrawFn, parts: _Parts, operator: str, made: list[str]
     captured = draw(st.sampled_from(made))
     other = draw(st.sampled_from(list(parts.known)))
     inner = [captured, other] if draw(st.booleans()) else [captured, captured]
-    branches = {
+    branches: dict[str, Any] = {
         "then_branch": helper.make_graph(
             [helper.make_node(operator, inner, ["local"])], "then", [], [ValueInfoProto(name="local")]
         ),
