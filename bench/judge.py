@@ -19,7 +19,7 @@ from bench.inputs import ATTEMPTS, CannotDrawError, Feed, InputSpec, draw_feed, 
 from bench.structure import checker_error, count_nodes, interface_changes, metadata_lost, model_files
 
 SEEDS = (1, 2)
-# The time ONNX Runtime takes to load a model with these settings grows with the square of its nodes: 1 minute at 50,000.
+# ONNX Runtime loads with these settings in a time that grows with the square of the nodes: 1 minute at 50,000.
 MAX_RUN_NODES = 20_000
 
 

@@ -11,12 +11,15 @@ from typing import Any
 
 import typer
 
+from maxfold.cli.convert import convert
 from maxfold.cli.inspect import inspect
+from maxfold.cli.ops import ops
 from maxfold.cli.optimize import optimize
 from maxfold.cli.output import write_stdout
 from maxfold.cli.parameters import Version
 from maxfold.cli.passes import passes
 from maxfold.cli.shell import INTERRUPTED, Command, Group
+from maxfold.cli.verify import verify
 
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -44,10 +47,10 @@ app = Application(
 
 @app.callback()
 def maxfold(context: typer.Context, version: Version = None) -> None:
-    """Makes neural-network model files smaller without changing what they compute."""
+    """Makes neural-network model files smaller without changing what they compute, and converts them."""
     if context.invoked_subcommand is None:
         write_stdout(f"{context.get_help()}\n")
 
 
-for _function in (optimize, inspect, passes):
+for _function in (optimize, convert, verify, inspect, passes, ops):
     app.command(cls=Command, context_settings=CONTEXT_SETTINGS, no_args_is_help=False)(_function)

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from maxfold.cli.errors import CommandError
-from maxfold.cli.options import OptimizeOptions
+from maxfold.cli.formats import STREAM, check_formats, converted_name, files_of, names_of
+from maxfold.cli.options import ConvertOptions, OptimizeOptions
 from maxfold.cli.shell import usage_error
-
-STREAM = "-"
 
 _Identity = tuple[int, int]
 
@@ -38,6 +37,7 @@ def plan(sources: Sequence[str], options: OptimizeOptions) -> list[Task]:
     """
     _check_sources(sources, options)
     _check_destination(sources, options)
+    check_formats(sources, options)
     tasks = [Task(source, _target(source, options)) for source in sources]
     _check_names(tasks, options)
     if options.in_place:
@@ -68,10 +68,8 @@ def _check_destination(sources: Sequence[str], options: OptimizeOptions) -> None
     if len(named) > 1:
         raise CommandError(f"{' and '.join(named)} contradict each other; choose one")
     if not named and options.writes:
-        raise usage_error(
-            "nothing says where the result goes: give -o OUTPUT, --in-place, --out-dir DIR, --check or --dry-run",
-            "optimize",
-        )
+        ways = "--out-dir DIR" if isinstance(options, ConvertOptions) else "--in-place, --out-dir DIR, --check"
+        raise usage_error(f"nothing says where the result goes: give -o OUTPUT, {ways} or --dry-run", options.command)
     if options.output and len(sources) > 1:
         raise CommandError(f"-o is for one input, and there are {len(sources)}; use --out-dir DIR")
     if options.quiet and options.verbose:
@@ -94,9 +92,10 @@ def _check_stdout(options: OptimizeOptions) -> None:
 def _target(source: str, options: OptimizeOptions) -> str | None:
     if options.in_place:
         return source
-    if options.out_dir:
-        return str(Path(options.out_dir) / Path(source).name)
-    return options.output
+    if not options.out_dir:
+        return options.output
+    name = Path(source).name
+    return str(Path(options.out_dir) / (converted_name(name) if isinstance(options, ConvertOptions) else name))
 
 
 def _check_names(tasks: Sequence[Task], options: OptimizeOptions) -> None:
@@ -108,9 +107,9 @@ def _check_names(tasks: Sequence[Task], options: OptimizeOptions) -> None:
         name = Path(task.source).name
         if name in ("", ".."):
             raise CommandError(f"{task.source}: is a directory; give the path of a model file")
-        for written in (name, f"{name}.data"):
+        for written in names_of(Path(str(task.target))):
             other = owners.setdefault(written, task.source)
-            if other != task.source or (written == name and _is_repeated(task, tasks)):
+            if other != task.source or _is_repeated(task, tasks):
                 raise CommandError(
                     f"{other} and {task.source} would both write {Path(options.out_dir) / written}; "
                     "rename one, or use two output directories"
@@ -133,18 +132,21 @@ def _check_twice(sources: Sequence[str]) -> None:
 
 
 def _check_overwriting(tasks: Sequence[Task], options: OptimizeOptions) -> None:
-    inputs = {_identity(task.source): task.source for task in tasks}
+    owners: dict[_Identity | None, str] = {}
     for task in tasks:
-        identity = _identity(task.target) if task.target and task.target != STREAM else None
-        if identity is not None and identity in inputs:
-            raise CommandError(
-                f"{task.target}: is the input {_named(inputs[identity], task)}; write elsewhere, or use --in-place "
-                "to overwrite it"
-            )
-
-
-def _named(source: str, task: Task) -> str:
-    return "itself" if source in (task.target, STREAM) else source
+        for weights in files_of(task.source)[1:]:
+            owners[_identity(weights)] = f"holds the weights of {task.source}"
+    for task in tasks:
+        owners[_identity(task.source)] = (
+            "is the input itself" if task.source == STREAM else f"is the input {task.source}"
+        )
+    in_place = "" if isinstance(options, ConvertOptions) else ", or use --in-place to overwrite it"
+    for task in tasks:
+        for place in files_of(task.target or STREAM):
+            identity = _identity(place)
+            if identity is not None and identity in owners:
+                what = "is the input itself" if place == task.source else owners[identity]
+                raise CommandError(f"{place}: {what}; write elsewhere{in_place}")
 
 
 def _check_folders(tasks: Sequence[Task], options: OptimizeOptions) -> None:
@@ -171,13 +173,10 @@ def _check_report(tasks: Sequence[Task], options: OptimizeOptions) -> None:
     if not report.parent.is_dir():
         raise CommandError(f"{report}: cannot be written: there is no directory {report.parent}; make it first")
     own = report.absolute()
-    for task in tasks:
-        for place in (task.source, task.target):
-            if place is None or place == STREAM:
-                continue
-            same_file = _identity(place) == _identity(options.report) is not None
-            if same_file or Path(place).absolute() == own:
-                raise CommandError(f"{report}: is also a model of this run; give --report another path")
+    for place in [place for task in tasks for end in (task.source, task.target or STREAM) for place in files_of(end)]:
+        same_file = _identity(place) == _identity(options.report) is not None
+        if same_file or Path(place).absolute() == own:
+            raise CommandError(f"{report}: is also a model of this run; give --report another path")
 
 
 def _identity(place: str) -> _Identity | None:

@@ -8,7 +8,7 @@ from maxfold.cli import parameters as given
 
 if TYPE_CHECKING:
     from maxfold.cli.work import Possible
-    from maxfold.optimizer import Inspection
+    from maxfold.optimizer.inspection import Inspection
 
 
 def inspect(model: given.Input, json: given.Json = None, version: given.Version = None) -> None:

@@ -12,8 +12,8 @@ from maxfold.cli.layout import bytes_text, change_text, columns, counted, indent
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from maxfold.optimizer import Inspection, Report
-    from maxfold.optimizer.inspection import TensorInfo
+    from maxfold.optimizer import Report
+    from maxfold.optimizer.inspection import Inspection, TensorInfo
 
 _LARGEST = 5
 _LONGEST_VALUE = 200

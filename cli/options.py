@@ -1,4 +1,4 @@
-"""The options of `maxfold optimize`, from flags and settings files, checked."""
+"""The options of `maxfold optimize` and `maxfold convert`, from flags and settings files, checked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from maxfold.cli import values
 from maxfold.cli.errors import CommandError
@@ -27,6 +27,7 @@ _KINDS: dict[str, values.Kind] = {
     "opset": values.count,
     "external-data": values.choice("auto", "always", "never"),
     "verify": values.switch,
+    "dim": values.dims,
     "from": values.choice("onnx"),
     "to": values.choice("onnx"),
     "jobs": values.count,
@@ -37,10 +38,24 @@ _KINDS: dict[str, values.Kind] = {
     "verbose": values.switch,
 }
 
+_CONVERT_KINDS: dict[str, values.Kind] = {
+    **{
+        name: _KINDS[name]
+        for name in (
+            "output", "out-dir", "dry-run", "opset", "external-data", "verify", "dim", "jobs", "explain", "report",
+            "json", "quiet", "verbose",
+        )
+    },
+    "from": values.choice("onnx", "openvino"),
+    "to": values.choice("onnx", "openvino"),
+    "optimize": values.switch,
+    "ir-version": values.choice("10", "11"),
+}  # fmt: skip
+
 # A flag also wins over a setting of another name that contradicts it.
 _ALTERNATIVES = (("output", "in-place", "out-dir"), ("quiet", "verbose"))
 
-_FIELDS = {"from": "from_format", "to": "to_format", "max-growth": "max_growth_bytes"}
+_FIELDS = {"from": "from_format", "to": "to_format", "max-growth": "max_growth_bytes", "dim": "dims"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +64,8 @@ class OptimizeOptions:
 
     `settings` is the file that some of it came from, None without one.
     """
+
+    command: ClassVar[str] = "optimize"
 
     output: str | None = None
     in_place: bool = False
@@ -63,8 +80,9 @@ class OptimizeOptions:
     opset: int | None = None
     external_data: str = "auto"
     verify: bool = False
-    from_format: str = "onnx"
-    to_format: str = "onnx"
+    dims: tuple[tuple[str, int], ...] = ()
+    from_format: str | None = None
+    to_format: str | None = None
     jobs: int = 1
     explain: bool = False
     report: str | None = None
@@ -74,9 +92,38 @@ class OptimizeOptions:
     settings: Path | None = None
 
     @property
+    def is_conversion(self) -> bool:
+        """Whether the result is of the other format."""
+        return self.command == "convert"
+
+    @property
     def writes(self) -> bool:
         """Whether a model is to be written."""
         return not (self.check or self.dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertOptions(OptimizeOptions):
+    """What `maxfold convert` was asked to do. `opset` and `ir_version` are what to write; settings files do not count.
+
+    Without `optimize` the result is left as the conversion made it.
+    """
+
+    command: ClassVar[str] = "convert"
+
+    optimize: bool = True
+    ir_version: str | None = None
+
+
+def resolve_convert(flags: Mapping[str, object]) -> ConvertOptions:
+    """The options in force, likewise; `CommandError` for a value that is none."""
+    chosen = {name: _flag(name, value, _CONVERT_KINDS, "convert") for name, value in _given(flags).items()}
+    arguments: dict[str, Any] = {_field(name): value for name, value in chosen.items()}
+    return ConvertOptions(**arguments)
+
+
+def _given(flags: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in flags.items() if value is not None and value != [] and value != ()}
 
 
 def resolve(flags: Mapping[str, object], settings: Settings) -> OptimizeOptions:
@@ -84,8 +131,8 @@ def resolve(flags: Mapping[str, object], settings: Settings) -> OptimizeOptions:
 
     Raises `CommandError` for a value that is none, and for a key of the settings file that is no option.
     """
-    given = {name: value for name, value in flags.items() if value is not None and value != [] and value != ()}
-    chosen = {name: _flag(name, value) for name, value in given.items()}
+    given = _given(flags)
+    chosen = {name: _flag(name, value, _KINDS, "optimize") for name, value in given.items()}
     overruled = {other for group in _ALTERNATIVES for name in group if chosen.get(name) for other in group}
     for name, value in settings.values.items():
         checked = _setting(name, value, settings)
@@ -100,12 +147,12 @@ def _field(name: str) -> str:
     return _FIELDS.get(name, name.replace("-", "_"))
 
 
-def _flag(name: str, value: object) -> object:
-    kind = _KINDS[name]
+def _flag(name: str, value: object, kinds: Mapping[str, values.Kind], command: str) -> object:
+    kind = kinds[name]
     try:
         return kind(values.from_flag(kind, value))
     except ValueError as error:
-        raise usage_error(f"--{name} must be {error}, not {value!r}", "optimize") from None
+        raise usage_error(f"--{name} must be {error}, not {values.shown(value)}", command) from None
 
 
 def _setting(name: str, value: object, settings: Settings) -> object:

@@ -12,7 +12,8 @@ import typer
 from maxfold.cli.completion import complete_choice, complete_passes
 from maxfold.cli.output import write_stdout
 
-_REWRITING, _WRITING, _REPORTING = "What is rewritten", "What is written", "What is told"
+_REWRITING, _WRITING, _RUNNING = "What is rewritten", "What is written", "What is run"
+_REPORTING = "What is told"
 
 # Typer evaluates these at run time, and some of its releases read only this spelling on Python 3.10.
 _Text = Optional[str]  # noqa: UP045
@@ -34,9 +35,24 @@ Version = Annotated[
 ]
 
 Inputs = Annotated[
-    list[str], typer.Argument(metavar="INPUT...", help="ONNX files; - is standard input.", show_default=False)
+    list[str],
+    typer.Argument(
+        metavar="INPUT...", show_default=False,
+        help="ONNX files, or OpenVINO IR (.xml, with .bin beside it); - is standard input.",
+    ),
+]  # fmt: skip
+Input = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", show_default=False,
+        help="An ONNX file, or OpenVINO IR (.xml, with .bin beside it); - is standard input.",
+    ),
+]  # fmt: skip
+First = Annotated[str, typer.Argument(metavar="A", show_default=False, help="An ONNX file, or OpenVINO IR (.xml).")]
+Second = Annotated[str, typer.Argument(metavar="B", show_default=False, help="The one to compare it with, likewise.")]
+OperatorName = Annotated[
+    _Text, typer.Argument(metavar="[NAME]", show_default=False, help="An operator of ONNX or OpenVINO, or a part.")
 ]
-Input = Annotated[str, typer.Argument(metavar="MODEL", help="An ONNX file; - is standard input.", show_default=False)]
 
 Output = Annotated[
     _Text,
@@ -54,6 +70,20 @@ OutDir = Annotated[
     typer.Option(
         "--out-dir", metavar="DIR", rich_help_panel=_WRITING,
         help="Write each result into DIR under its input's name; DIR is made if needed.",
+    ),
+]  # fmt: skip
+ConvertOutput = Annotated[
+    _Text,
+    typer.Option(
+        "-o", "--output", metavar="OUTPUT", rich_help_panel=_WRITING,
+        help="The file to write, .onnx or .xml; - is ONNX to standard output.",
+    ),
+]  # fmt: skip
+ConvertOutDir = Annotated[
+    _Text,
+    typer.Option(
+        "--out-dir", metavar="DIR", rich_help_panel=_WRITING,
+        help="Write each result into DIR under its input's name with the other suffix.",
     ),
 ]  # fmt: skip
 Check = Annotated[
@@ -80,7 +110,15 @@ Verify = Annotated[
     _Switch,
     typer.Option(
         "--verify/--no-verify", rich_help_panel=_WRITING,
-        help="Run original and result in ONNX Runtime first; write nothing and exit with 1 if they differ.",
+        help="Run original and result first, ONNX in ONNX Runtime, IR in OpenVINO; write nothing and exit with 1 if "
+        "they differ.",
+    ),
+]  # fmt: skip
+Dim = Annotated[
+    _Texts,
+    typer.Option(
+        "--dim", metavar="NAME=N", rich_help_panel=_WRITING,
+        help="The size of an open dimension when a model is run: of a symbol, or INPUT:AXIS=N; may be repeated.",
     ),
 ]  # fmt: skip
 FromFormat = Annotated[
@@ -95,6 +133,41 @@ ToFormat = Annotated[
     typer.Option(
         "--to", metavar="onnx", rich_help_panel=_WRITING, autocompletion=complete_choice("onnx"),
         help="The format of what goes to standard output.",
+    ),
+]  # fmt: skip
+ConvertFrom = Annotated[
+    _Text,
+    typer.Option(
+        "--from", metavar="FORMAT", rich_help_panel=_WRITING, autocompletion=complete_choice("onnx", "openvino"),
+        help="The format of the inputs, where it is to be stated; - is onnx.",
+    ),
+]  # fmt: skip
+ConvertTo = Annotated[
+    _Text,
+    typer.Option(
+        "--to", metavar="FORMAT", rich_help_panel=_WRITING, autocompletion=complete_choice("onnx", "openvino"),
+        help="The format of the results, likewise.",
+    ),
+]  # fmt: skip
+ConvertOpset = Annotated[
+    _Text,
+    typer.Option(
+        "--opset", metavar="N", rich_help_panel=_WRITING,
+        help="The version of ONNX's operator set to write, 13 to 21; default 17.",
+    ),
+]  # fmt: skip
+IrVersion = Annotated[
+    _Text,
+    typer.Option(
+        "--ir-version", metavar="10|11", rich_help_panel=_WRITING, autocompletion=complete_choice("10", "11"),
+        help="The version of OpenVINO IR to write; default 11.",
+    ),
+]  # fmt: skip
+Optimize = Annotated[
+    _Switch,
+    typer.Option(
+        "--optimize/--no-optimize", rich_help_panel=_WRITING,
+        help="Whether the passes of 'maxfold optimize' run on the result, which is the default.",
     ),
 ]  # fmt: skip
 Jobs = Annotated[
@@ -149,6 +222,39 @@ Opset = Annotated[
     ),
 ]  # fmt: skip
 
+CompareDim = Annotated[
+    _Texts,
+    typer.Option(
+        "--dim", metavar="NAME=N", rich_help_panel=_RUNNING,
+        help="The size of an open dimension: of a symbol, or INPUT:AXIS=N; may be repeated.",
+    ),
+]  # fmt: skip
+FeedFile = Annotated[
+    _Text,
+    typer.Option(
+        "--inputs", metavar="FILE.npz", rich_help_panel=_RUNNING,
+        help="Take the inputs from a file of numpy.savez, by their names, instead of random ones.",
+    ),
+]  # fmt: skip
+Seed = Annotated[
+    _Text, typer.Option("--seed", metavar="N", rich_help_panel=_RUNNING, help="The seed of random inputs; default 0.")
+]
+Runs = Annotated[
+    _Text,
+    typer.Option("--runs", metavar="N", rich_help_panel=_RUNNING, help="How many random inputs are tried; default 2."),
+]
+Tolerance = Annotated[
+    _Text,
+    typer.Option(
+        "--tolerance", metavar="X", rich_help_panel=_RUNNING,
+        help="How far apart outputs may be, relative to the larger of 1 and the value; default 0 within one format, "
+        "0.0001 between two.",
+    ),
+]  # fmt: skip
+
+Markdown = Annotated[
+    _Switch, typer.Option("--markdown/--no-markdown", rich_help_panel=_REPORTING, help="Print a page of Markdown.")
+]
 Explain = Annotated[
     _Switch,
     typer.Option(

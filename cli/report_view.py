@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from maxfold.cli.endpoints import STREAM
+from maxfold.cli.formats import STREAM, files_of
 from maxfold.cli.layout import (
     arrow,
     bytes_text,
@@ -34,7 +34,10 @@ _NARROW = 70
 
 def show_outcome(console: Console, outcome: Outcome, options: OptimizeOptions) -> None:
     """The sizes before and after, the passes, what was not done, and where the result is."""
-    lines = [*_sizes(console, outcome.report), Text(), *_passes(outcome.report, is_full=options.verbose)]
+    lines = [*_sizes(console, outcome.report), Text()]
+    if outcome.conversion is not None:
+        lines.append(plain(f"converted from {outcome.conversion.source} to {outcome.conversion.result}"))
+    lines += _passes(outcome.report, is_full=options.verbose)
     notes = _notes(outcome, options)
     if notes:
         lines += [Text(), *notes]
@@ -102,7 +105,7 @@ def _notes(outcome: Outcome, options: OptimizeOptions) -> list[Text]:
 def _verified(outcome: Outcome) -> str:
     verification = outcome.verification
     assert verification is not None
-    compared = f"{counted(verification.runs, 'run')} in ONNX Runtime"
+    compared = f"{counted(verification.runs, 'run')} in {' and '.join(dict.fromkeys(verification.runtimes))}"
     if all(output.is_bit_equal for output in verification.outputs):
         return f"verified: the same bits in {compared}"
     largest = max(output.max_rel for output in verification.outputs)
@@ -116,7 +119,8 @@ def ending(outcome: Outcome, options: OptimizeOptions) -> str:
     if outcome.failure is not None:
         return f"nothing written: {outcome.failure}"
     if outcome.written:
-        return f"wrote {'standard output' if target == STREAM else target} in {elapsed}"
+        places = "standard output" if target == STREAM else " and ".join(files_of(str(target)))
+        return f"wrote {places} in {elapsed}"
     if options.writes:
         return f"{target}: left as it is, in {elapsed}"
     option = "--check" if options.check else "--dry-run"

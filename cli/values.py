@@ -68,6 +68,35 @@ def count(value: object) -> int:
     raise ValueError("a whole number of at least 1")
 
 
+def whole(value: object) -> int:
+    """A whole number of at least 0; text only from a flag."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise ValueError("a whole number of at least 0")
+
+
+def difference(value: object) -> float:
+    """A number of at least 0, as text too."""
+    try:
+        number = float(value) if isinstance(value, (str, int, float)) else -1.0
+    except ValueError:
+        number = -1.0
+    if 0 <= number < float("inf"):
+        return number
+    raise ValueError("a number of at least 0")
+
+
+def dims(value: object) -> tuple[tuple[str, int], ...]:
+    """Sizes of dimensions, each as "name=size"; one of them or a list."""
+    found = []
+    for part in (value,) if isinstance(value, str) else value if isinstance(value, (list, tuple)) else (None,):
+        name, _, size = part.rpartition("=") if isinstance(part, str) else ("", "", "")
+        if not name or not re.fullmatch(r"[0-9]{1,9}", size, re.ASCII):
+            raise ValueError("a dimension and its size, as in N=4 or input:0=4")
+        found.append((name, int(size)))
+    return tuple(found)
+
+
 def size_bytes(value: object) -> int:
     """A number of bytes: 65536, "64KiB" (binary), "1MB" (decimal), in any case; parts of a byte are cut off."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
@@ -82,6 +111,11 @@ def size_bytes(value: object) -> int:
 
 def from_flag(kind: Kind, value: object) -> object:
     """A flag's value as a settings file would have it: digits are a number there."""
-    if kind is count and isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value, re.ASCII):
+    if kind in (count, whole) and isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value, re.ASCII):
         return int(value)
     return value
+
+
+def shown(value: object) -> str:
+    """A value as messages show it."""
+    return repr(value[0] if isinstance(value, list) and len(value) == 1 else value)

@@ -10,14 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from maxfold.cli.endpoints import STREAM, Task, opened
+from maxfold.cli.endpoints import Task, opened
 from maxfold.cli.errors import CommandError, describe, is_model_error, one_line, show_traceback
+from maxfold.cli.formats import IR, STREAM, suffix_of
 from maxfold.cli.options import OptimizeOptions
 from maxfold.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from maxfold.optimizer import Inspection, Model, Report
+    from maxfold.cli.conversion import Conversion
+    from maxfold.optimizer import Model, Report
+    from maxfold.optimizer.inspection import Inspection
     from maxfold.optimizer.verification import Verification
+    from maxfold.passes.conversion import Refusal
 
 # `--math relaxed` may change rounding: how much outputs may differ then, relative to the larger of 1 and the value.
 RELAXED_TOLERANCE = 1e-3
@@ -29,6 +33,7 @@ class Outcome:
 
     `written` tells whether a result was written; the report's `output_bytes` is the size that it has or would have.
     `failure` says why the verification stopped the result: the outputs differ, or the result does not run.
+    `conversion` says from what to what, where it was one; the report's figures are those of input and result then.
     """
 
     task: Task
@@ -37,15 +42,19 @@ class Outcome:
     elapsed_seconds: float
     verification: Verification | None = None
     failure: str | None = None
+    conversion: Conversion | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The report with what the command line knows beside it, schema "maxfold.report/1" (docs/json.md)."""
+        """The report with what the command line knows beside it, schema "maxfold.report/1" or "maxfold.conversion/1"
+        (docs/json.md)."""
         report = self.report.to_dict()
+        schema = report.pop("schema")
         return {
-            "schema": report.pop("schema"),
+            "schema": schema if self.conversion is None else self.conversion.schema,
             "input": self.task.source,
             "output": self.task.target,
             "written": self.written,
+            **({} if self.conversion is None else self.conversion.to_dict()),
             **report,
             "verification": None if self.verification is None else self.verification.to_dict(),
             "failure": self.failure,
@@ -54,10 +63,22 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An input that could not be worked on, and the line that says why."""
+    """An input that could not be worked on, and the line that says why; where it is what cannot be converted,
+    `refusals` lists that and `label` names the input."""
 
     task: Task
     message: str
+    refusals: tuple[Refusal, ...] = ()
+    label: str = ""
+
+
+class RefusedError(CommandError):
+    """A model that cannot be converted; `refusals` are the reasons."""
+
+    def __init__(self, message: str, label: str, refusals: tuple[Refusal, ...]) -> None:
+        super().__init__(message)
+        self.label = label
+        self.refusals = refusals
 
 
 Result = Outcome | Failure
@@ -67,13 +88,25 @@ def attempt(task: Task, options: OptimizeOptions, progress: Progress) -> Result:
     """Works on one input; whatever is wrong with it becomes a line."""
     try:
         with opened(task.source) as (path, label):
-            return _Work(task, options, progress, path, label).run()
+            return _kind(options)(task, options, progress, path, label).run()
+    except RefusedError as error:
+        return Failure(task, describe(error), error.refusals, error.label)
     except Exception as error:
         show_traceback(error)
         return Failure(task, describe(error))
 
 
-class _Work:
+def _kind(options: OptimizeOptions) -> type[Work]:
+    if not options.is_conversion:
+        return Work
+    from maxfold.cli.conversion import ConversionWork
+
+    return ConversionWork
+
+
+class Work:
+    """Optimizing one input; `label` is what messages call it, `path` where it lies."""
+
     def __init__(self, task: Task, options: OptimizeOptions, progress: Progress, path: Path, label: str) -> None:
         self._task = task
         self._options = options
@@ -170,8 +203,10 @@ class _Work:
         """The bytes that the result would have; None where only a file of its own could hold it."""
         from maxfold.optimizer import ModelError, save
 
-        if not report.changed:
+        if not report.changed and not self._options.is_conversion:
             return model.file_bytes
+        if model.format == IR:
+            return _ir_size(model)
         try:
             with Path(os.devnull).open("wb") as nowhere:
                 return save(model, nowhere)
@@ -180,7 +215,7 @@ class _Work:
 
     def _verify(self, model: Model, report: Report) -> tuple[Verification | None, str | None]:
         """Runs the input and the result, which lies in a directory of its own for that time."""
-        from maxfold.optimizer import ModelError, save, verify_files
+        from maxfold.optimizer import ModelError, save, verify
 
         target = self._task.target
         is_beside = self._options.writes and target not in (None, STREAM)
@@ -188,17 +223,33 @@ class _Work:
         if beside is not None and not beside.is_dir():
             beside = None
         with tempfile.TemporaryDirectory(prefix=".maxfold-", dir=beside) as folder:
-            result = Path(folder) / Path(target if is_beside and target else "result.onnx").name
+            result = Path(folder) / Path(target if is_beside and target else f"result{suffix_of(model.format)}").name
             self._progress.stage("verifying")
             save(model, result, external_data=cast("Any", self._options.external_data))
-            tolerance = RELAXED_TOLERANCE if report.math == "relaxed" else 0.0
             try:
-                verification = verify_files(self._path, result, tolerance=tolerance)
+                verification = verify(
+                    self._path, result, tolerance=self._tolerance(report), dims=dict(self._options.dims)
+                )
             except ModelError as error:
                 if not str(error).startswith(str(result)):
                     raise ModelError(f"{error}; leave out --verify to have the result unverified") from None
                 return None, str(error).replace(str(result), "the result")
         return verification, None if verification.is_equal else _difference(verification)
+
+    def _tolerance(self, report: Report) -> float | None:
+        return RELAXED_TOLERANCE if report.math == "relaxed" else 0.0
+
+
+def _ir_size(model: Model) -> int | None:
+    """The bytes of the two files that an IR would be; the second one, which may be large, is not kept."""
+    from maxfold.optimizer import ModelError, save
+
+    with tempfile.TemporaryDirectory(prefix="maxfold-") as folder:
+        try:
+            (Path(folder) / "result.bin").symlink_to(os.devnull)
+            return save(model, Path(folder) / "result.xml")
+        except (ModelError, OSError):
+            return None
 
 
 def _data_files(model: Model) -> set[str]:

@@ -20,7 +20,7 @@ class OutputComparison:
 
     `max_abs` is the largest difference, `max_rel` the largest one relative to the larger of 1 and the value, `max_ulp`
     the largest distance in representable values (floating point only, else None). They are infinite where shapes or
-    types differ, or a value stands where there is a NaN or another text. `run` counts from 0.
+    types differ, or a value stands where there is a NaN or another text; `mismatch` says which. `run` counts from 0.
     """
 
     name: str
@@ -28,6 +28,7 @@ class OutputComparison:
     max_abs: float
     max_rel: float
     max_ulp: float | None = None
+    mismatch: str = ""
     run: int = 0
 
 
@@ -36,21 +37,28 @@ def compare(name: str, expected: Any, actual: Any, run: int = 0) -> OutputCompar
     if isinstance(expected, (list, tuple, dict)) or expected is None or isinstance(actual, (list, tuple, dict)):
         return _compare_many(name, expected, actual, run)
     left, right = np.asarray(expected), np.asarray(actual)
-    if left.dtype != right.dtype or left.shape != right.shape:
-        return _verdict(name, False, run)
-    if left.dtype.kind in "OUSb":
-        return _verdict(name, bool((left == right).all()), run)
+    are_texts = left.dtype.kind in "OUS" and right.dtype.kind in "OUS"
+    if left.dtype != right.dtype and not are_texts:
+        return _verdict(name, f"{left.dtype} and {right.dtype}", run)
+    if left.shape != right.shape:
+        return _verdict(name, f"shape {list(left.shape)} and {list(right.shape)}", run)
+    if are_texts or left.dtype.kind == "b":
+        unequal = int((left != right).sum())
+        return _verdict(name, f"{unequal} of {left.size} values" if unequal else "", run)
     found = dtypes.from_numpy(left.dtype)
     is_float = found is not None and found.kind == "float"
     if _same_bits(left, right):
-        return OutputComparison(name, True, 0.0, 0.0, 0.0 if is_float else None, run)
+        return OutputComparison(name, True, 0.0, 0.0, 0.0 if is_float else None, run=run)
     absolute, relative = _differences(left, right)
-    return OutputComparison(name, False, absolute, relative, _ulps(left, right) if is_float else None, run)
+    ulps = _ulps(left, right) if is_float else None
+    one_nan = int(((left != left) != (right != right)).sum())
+    mismatch = f"NaN in one of the two, in {one_nan} of {left.size} values" if one_nan else ""
+    return OutputComparison(name, False, absolute, relative, ulps, mismatch, run)
 
 
-def _verdict(name: str, is_same: bool, run: int) -> OutputComparison:
-    difference = 0.0 if is_same else _INFINITE
-    return OutputComparison(name, is_same, difference, difference, None, run)
+def _verdict(name: str, mismatch: str, run: int) -> OutputComparison:
+    difference = _INFINITE if mismatch else 0.0
+    return OutputComparison(name, not mismatch, difference, difference, None, mismatch, run)
 
 
 def _compare_many(name: str, expected: Any, actual: Any, run: int) -> OutputComparison:
@@ -60,7 +68,8 @@ def _compare_many(name: str, expected: Any, actual: Any, run: int) -> OutputComp
     elif isinstance(expected, (list, tuple)) and isinstance(actual, (list, tuple)) and len(expected) == len(actual):
         pairs = list(zip(expected, actual, strict=True))
     else:
-        return _verdict(name, expected is None and actual is None, run)
+        is_same = expected is None and actual is None
+        return _verdict(name, "" if is_same else "values of other types or lengths", run)
     parts = [compare(name, left, right) for left, right in pairs]
     ulps = [part.max_ulp for part in parts if part.max_ulp is not None]
     return OutputComparison(
@@ -69,6 +78,7 @@ def _compare_many(name: str, expected: Any, actual: Any, run: int) -> OutputComp
         max((part.max_abs for part in parts), default=0.0),
         max((part.max_rel for part in parts), default=0.0),
         max(ulps, default=None),
+        next((part.mismatch for part in parts if part.mismatch), ""),
         run,
     )
 

@@ -67,16 +67,20 @@ def run_pipeline(
     edit = Edit(model, math=math, keep=_checked_keep(model, keep))
     totals = {entry.name: (0, 0.0) for entry in passes}
     results: dict[str, PassResult] = {}
-    for _ in range(_MAX_ROUNDS):
-        changes = 0
-        for entry in passes:
-            result = entry.run(edit, progress)
-            results[entry.name] = result
-            count, seconds = totals[entry.name]
-            totals[entry.name] = (count + result.changes, seconds + result.elapsed_seconds)
-            changes += result.changes
-        if not changes:
-            break
+    try:
+        for _ in range(_MAX_ROUNDS):
+            changes = 0
+            for entry in passes:
+                result = entry.run(edit, progress)
+                results[entry.name] = result
+                count, seconds = totals[entry.name]
+                totals[entry.name] = (count + result.changes, seconds + result.elapsed_seconds)
+                changes += result.changes
+            if not changes:
+                break
+    finally:
+        # A cancelled run leaves a model that is right, with the rewrites made so far.
+        edit.flush()
     declines = tuple(decline for result in results.values() for decline in result.declines)
     after = _counts(model)
     return Report(
@@ -101,10 +105,12 @@ def _checked_keep(model: Model, keep: Iterable[str]) -> frozenset[str]:
     left = set(wanted)
     if not left:
         return wanted
+    known: set[str] = set()
     for scope in model.scopes():
-        left -= {tensor.name for tensor in (*scope.inputs, *scope.constants)}
+        known.update(tensor.name for tensor in (*scope.inputs, *scope.constants))
         for node in scope.nodes:
-            left -= {node.name, *(tensor.name for tensor in node.outputs)}
+            known.update((node.name, *(tensor.name for tensor in node.outputs)))
+    left -= known - {""}
     if left:
         raise ModelError(f"nothing in the model is named {min(left)!r}; --keep takes names of tensors or nodes")
     return wanted

@@ -117,8 +117,8 @@ class _Builder:
     def constant(self, scope: _Scope, kind: int, shape: Shape, *, is_main: bool) -> Value:
         """A constant; with a fixed small pool of values, equal ones are common."""
         value = Value(self.name("k"), kind, shape)
-        neutral = {FLOAT: -np.inf, DOUBLE: -np.inf, INT32: np.iinfo(np.int32).min, INT64: np.iinfo(np.int64).min}[kind]
         array = self.array(kind, shape)
+        neutral = -np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
         if not self.finite and self.random.random() < 0.2:
             array = np.full(shape, neutral, array.dtype)
         tensor = numpy_helper.from_array(array, value.name)
@@ -145,7 +145,7 @@ class _Builder:
         return value
 
     def node(self, scope: _Scope, depth: int) -> None:
-        makers: list[Callable[[_Scope, int], Value | None]] = [self.chain] * 8 + [self.unary] * 3
+        makers: list[Callable[[_Scope, int], Value | None]] = [*[self.chain] * 8, *[self.unary] * 3]
         makers += [self.cast, self.shape_of, self.folded, self.folded]
         if depth < 2:
             makers += [self.branches, self.loop]
@@ -187,7 +187,7 @@ class _Builder:
 
     def cast(self, scope: _Scope, depth: int) -> Value | None:
         value = self.pick(scope)
-        wider = {INT32: INT64, INT64: DOUBLE, FLOAT: DOUBLE, DOUBLE: DOUBLE}[value.kind]
+        wider = INT64 if value.kind == INT32 else DOUBLE
         return self.emit(scope, "Cast", [value], wider, value.shape, to=wider)
 
     def shape_of(self, scope: _Scope, depth: int) -> Value | None:

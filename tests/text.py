@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from textwrap import dedent
 from typing import Any, TypeAlias
 
@@ -106,6 +106,6 @@ def _sparse(sparse: SparseTensorProto) -> str:
     return f"sparse {_type(sparse.values.data_type, sparse.dims)} {{{len(sparse.values.dims)}}}"
 
 
-def _type(element_type: int, dims: object) -> str:
-    shape = ",".join(map(str, dims))  # type: ignore[call-overload]
+def _type(element_type: int, dims: Iterable[int]) -> str:
+    shape = ",".join(map(str, dims))
     return TensorProto.DataType.Name(element_type).lower() + (f"[{shape}]" if shape else "")

@@ -7,23 +7,31 @@ from dataclasses import dataclass
 
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows import (
+    activation,
     arithmetic,
     broadcasting,
+    cast,
+    clip,
+    comparison,
     convolution,
     convolution_transpose,
     generating,
     indexing,
+    logic,
     matmul,
     normalization,
     norms,
     padding,
     pooling,
+    prelu,
     rearranging,
     reduction,
+    resizing,
     scattering,
     selecting,
     shape,
     slicing,
+    softmax,
     splitting,
     unary,
 )
@@ -57,6 +65,13 @@ TABLE = make_table(
     (
         *arithmetic.ROWS,
         *unary.ROWS,
+        *comparison.ROWS,
+        *logic.ROWS,
+        *activation.ROWS,
+        *clip.ROWS,
+        *prelu.ROWS,
+        *softmax.ROWS,
+        *cast.ROWS,
         *broadcasting.ROWS,
         *generating.ROWS,
         *indexing.ROWS,
@@ -74,5 +89,6 @@ TABLE = make_table(
         *norms.ROWS,
         *pooling.ROWS,
         *reduction.ROWS,
+        *resizing.ROWS,
     )
 )

@@ -7,7 +7,7 @@ lists at its ports are no more than a copy of what somebody derived once.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -26,7 +26,7 @@ from maxfold.model.order import sorted_nodes
 from maxfold.model.types import value_info
 from maxfold.model.view import domain_of
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.known import value_of
+from maxfold.passes.conversion.known import values_of
 from maxfold.passes.conversion.names import BOUNDS_KEY, named_shape, symbols_of
 from maxfold.passes.conversion.site import Shape, Site, Target
 from maxfold.passes.conversion.walk import Refusals, row_for
@@ -34,6 +34,8 @@ from maxfold.passes.conversion.walk import Refusals, row_for
 # The operator sets that the rows write.
 OPSETS = (13, 21)
 DEFAULT_OPSET = 17
+# What onnx raises for a node whose types it cannot derive.
+_NOT_DERIVED = (onnx.shape_inference.InferenceError, onnx.defs.SchemaError, onnx.checker.ValidationError)
 # Values up to this size take part in shape inference.
 _SMALL_BYTES = 4096
 
@@ -64,18 +66,17 @@ class OnnxTarget(Target):
     def infer(self, node: Node) -> None:
         """Derives the types of a node's outputs, and their values where these follow from known shapes."""
         values = [self.value_of(tensor) for tensor in node.inputs]
-        value = value_of(node, values, [self.type_of(tensor) for tensor in node.inputs])
-        if value is not None:
-            self.known[node.outputs[0]] = value
+        known = values_of(node, values, [self.type_of(tensor) for tensor in node.inputs])
+        self.known.update(zip(node.outputs, known, strict=False))
         proto = onnx.NodeProto(op_type=node.op)
         proto.input.extend(tensor.name for tensor in node.inputs)
         proto.output.extend(tensor.name for tensor in node.outputs)
         proto.attribute.extend(encode(name, value) for name, value in node.attrs.items())
         types, data = {}, {}
         for tensor in node.inputs:
-            found = self.type_of(tensor) if tensor.name else None
-            if found is not None:
-                types[tensor.name] = found
+            known_type = self.type_of(tensor) if tensor.name else None
+            if known_type is not None:
+                types[tensor.name] = known_type
             if isinstance(tensor, Constant) and tensor.data.nbytes <= _SMALL_BYTES:
                 data[tensor.name] = numpy_helper.from_array(tensor.values, tensor.name)
             elif tensor in self.known:
@@ -83,9 +84,26 @@ class OnnxTarget(Target):
         try:
             schema = onnx.defs.get_schema(node.op, self.opset)
             derived = onnx.shape_inference.infer_node_outputs(schema, proto, types, data, opset_imports=self.imports)
-        except (onnx.shape_inference.InferenceError, onnx.defs.SchemaError, RuntimeError, ValueError, KeyError):
+        except (*_NOT_DERIVED, RuntimeError, ValueError, KeyError):
             return
         self.types.update((tensor, derived[tensor.name]) for tensor in node.outputs if tensor.name in derived)
+
+    def check(self, node: Node) -> None:
+        """Raises `UnsupportedError` where the operator set does not have a node's operator, or not for its types."""
+        try:
+            schema = onnx.defs.get_schema(node.op, self.opset)
+        except onnx.defs.SchemaError:
+            raise UnsupportedError(f"{node.op} does not exist in operator set {self.opset}") from None
+        for tensors, formals in ((node.inputs, schema.inputs), (node.outputs, schema.outputs)):
+            for index, tensor in enumerate(tensors):
+                # The last formal parameter stands for all that follow where it is variadic.
+                formal = formals[min(index, len(formals) - 1)]
+                found = self.type_of(tensor) if tensor.name else None
+                if found is None or not found.tensor_type.elem_type:
+                    continue
+                name = onnx.TensorProto.DataType.Name(found.tensor_type.elem_type).lower()
+                if f"tensor({name})" not in formal.types:
+                    raise UnsupportedError(f"{node.op} of operator set {self.opset} has no {name}")
 
 
 class OnnxSite(Site):
@@ -160,6 +178,13 @@ class OnnxSite(Site):
         self._target.infer(node)
         return node.outputs[0] if outputs == 1 else list(node.outputs)
 
+    def declare(self, tensor: Tensor, like: Tensor, shape: Sequence[int | None]) -> None:
+        """Gives a tensor of the target, made just now, a shape that onnx's inference does not derive, and the element
+        type of another tensor. A shape that was derived stays."""
+        known = self._target.type_of(like)
+        if known is not None and self.shape_of(tensor) is None:
+            self._target.types[tensor] = onnx.helper.make_tensor_type_proto(known.tensor_type.elem_type, shape)
+
     def omitted(self) -> Tensor:
         """An optional input that is left out."""
         return new_variable("", self._target.graph)
@@ -218,7 +243,10 @@ def _node(node: Node, target: OnnxTarget, table: Any) -> None:
     version = node.domain.removeprefix("openvino.opset")
     if not version.isdecimal() or not row.openvino_versions[0] <= int(version):
         raise UnsupportedError(f"its version {version!r} is not covered")
+    count = len(target.graph.nodes)
     row.to_onnx(OnnxSite(node, target, row.openvino_attributes))
+    for made in target.graph.nodes[count:]:
+        target.check(made)
 
 
 def _output_name(model: Model, index: int) -> str:

@@ -84,9 +84,7 @@ def spell(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(spell, value))
     if isinstance(value, float):
-        return (
-            repr(value) if value != int(value) or abs(value) >= 1e16 else str(int(value)) if value == value else "nan"
-        )
+        return repr(float(value)).removesuffix(".0")
     return str(value)
 
 
@@ -170,6 +168,10 @@ def _outputs(model: Model, target: Target) -> None:
     for tensor in model.graph.outputs:
         made = target.tensors[tensor]
         target.graph.outputs.append(made)
+        port = made.__dict__.get("port")
+        if port is not None and not port.dims and tensor.shape:
+            # What the model declares, where nothing more is known: a port without dimensions would be a scalar.
+            port.dims = [str(dim) if isinstance(dim, int) else "-1" for dim in tensor.shape]
         name = target.fresh(f"{tensor.name}/sink_port_0")
         layer = Layer(name, "Result", "opset1", {"output_names": escape_name(tensor.name)})
         target.graph.results.append(Result(layer, None, -1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from onnx import TensorProto
+
 from maxfold.model.dtypes import DTYPES, DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
@@ -15,7 +17,8 @@ from maxfold.passes.conversion.rows.forms import (
     legacy_operands,
     variadic,
 )
-from maxfold.passes.conversion.rows.scalars import dtype_of, scalar_like
+from maxfold.passes.conversion.rows.scalars import dtype_of
+from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
@@ -40,11 +43,20 @@ def _divide_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _divide_to_onnx(site: OnnxSite) -> None:
-    """Signed integers with m_pythondiv divide towards minus infinity: what Mod leaves over goes first."""
-    a, b = broadcast_operands(site)
-    if site.flag(_PYTHON_DIVISION) and site.kind(0) == "int":
-        a = site.add("Sub", [a, site.add("Mod", [a, b])])
-    site.result(site.add("Div", [a, b]))
+    """Signed integers with m_pythondiv divide towards minus infinity: one less where the two remainders differ."""
+    operands = broadcast_operands(site)
+    quotient = site.add("Div", operands)
+    if site.flag(_PYTHON_DIVISION) and site.kind(0) == "int" and not _is_known_positive(site):
+        floored, truncated = (site.add("Mod", operands, {"fmod": fmod}) for fmod in (0, 1))
+        is_less = site.add("Not", [site.add("Equal", [floored, truncated])])
+        quotient = site.add("Sub", [quotient, site.add("Cast", [is_less], {"to": dtype_of(site).onnx})])
+    site.result(quotient)
+
+
+def _is_known_positive(site: OnnxSite) -> bool:
+    """Whether both operands are known, and such that both ways of division are the same."""
+    a, b = site.value(0), site.value(1)
+    return a is not None and b is not None and bool((a >= 0).all() and (b > 0).all())
 
 
 def _mod_to_openvino(site: OpenvinoSite) -> None:
@@ -96,7 +108,13 @@ def _power_type(base: DType, exponent: DType) -> DType:
 
 
 def _power_to_onnx(site: OnnxSite) -> None:
-    site.result(site.add("Pow", broadcast_operands(site)))
+    """ONNX has powers of two integer types; the other ones that int64 holds go through it."""
+    operands, dtype = broadcast_operands(site), dtype_of(site)
+    if dtype.kind == "float" or dtype.bits == _F64.bits or dtype.name == "INT32":
+        site.result(site.add("Pow", operands))
+        return
+    wide = [site.add("Cast", [operand], {"to": TensorProto.INT64}) for operand in operands]
+    site.result(site.add("Cast", [site.add("Pow", wide)], {"to": dtype.onnx}))
 
 
 def _sum(site: OpenvinoSite) -> Tensor:
@@ -150,8 +168,8 @@ ROWS: tuple[Row, ...] = (
         openvino_attributes=BROADCAST_DEFAULTS,
         onnx_versions=(10, 0),
         tolerance="exact for integers, the rounding of a - trunc(a / b) * b for others",
-        limits="fmod 0 becomes FloorMod. ONNX's remainder of floating-point numbers is exact; OpenVINO's CPU rounds the "
-        f"quotient, and gives NaN where an operand is infinite. {_IN_FLOAT}",
+        limits="fmod 0 becomes FloorMod. ONNX's remainder of floating-point numbers is exact; OpenVINO's CPU rounds "
+        f"the quotient, and gives NaN where an operand is infinite. {_IN_FLOAT}",
     ),
     Row(
         "Mod",
@@ -174,7 +192,7 @@ ROWS: tuple[Row, ...] = (
         openvino_attributes=BROADCAST_DEFAULTS,
         tolerance="1e-5 relative",
         limits="Operands of two types are computed with in one that holds both, and the result gets the base's type. "
-        f"{_IN_FLOAT}",
+        f"Integers that ONNX has no powers of go through int64. {_IN_FLOAT}",
     ),
     Row(
         "Sum",

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.operands import int64_vector, length_of, one_integer, positive_axis
+from maxfold.passes.conversion.rows.operands import (
+    int64_vector,
+    length_of,
+    one_integer,
+    positive_axis,
+    shape_vector,
+)
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
@@ -43,12 +51,37 @@ def _mapped(site: OnnxSite) -> Tensor:
 
 def _tile_to_openvino(site: OpenvinoSite) -> None:
     if site.opset >= _TILE_REPEATS:
-        site.result(site.add("Tile", site.inputs()))
+        shape = site.shape(0)
+        is_plain = site.value(1) is not None or not shape
+        site.result(site.add("Tile", site.inputs()) if is_plain else _computed_tile(site, len(shape or ())))
         return
     tiles, axis = one_integer(site, 1, "its tiles"), one_integer(site, 2, "its axis")
     repeats = [1] * site.rank(0)
     repeats[positive_axis(axis, len(repeats))] = tiles
     site.result(site.add("Tile", [site.input(0), site.constant(repeats, "int64")]))
+
+
+def _computed_tile(site: OpenvinoSite, rank: int) -> Tensor:
+    """Tile as Broadcast, with a dimension in front of each for its repeats.
+
+    OpenVINO's CPU gives garbage for a Tile of four or more dimensions whose repeats are computed at run time.
+    """
+    last = site.constant(-1, "int64")
+    dims = shape_vector(site, site.input(0))
+    repeats = site.add("Convert", [site.input(1)], {"destination_type": "i64"})
+    column, ones = (site.add("Unsqueeze", [vector, last]) for vector in (dims, site.constant([1] * rank, "int64")))
+    flat = site.constant([-1], "int64")
+
+    def interleaved(first: Tensor, second: Tensor) -> Tensor:
+        pairs = site.add("Concat", [first, second], {"axis": 1})
+        return cast(Tensor, site.add("Reshape", [pairs, flat], {"special_zero": False}))
+
+    apart = site.add("Reshape", [site.input(0), interleaved(ones, column)], {"special_zero": False})
+    target = interleaved(site.add("Unsqueeze", [repeats, last]), column)
+    repeated = site.add("Broadcast", [apart, target], {"mode": "numpy"}, opset=3)
+    shape = site.add("Multiply", [dims, repeats], {"auto_broadcast": "numpy"})
+    tiled: Tensor = site.add("Reshape", [repeated, shape], {"special_zero": False})
+    return tiled
 
 
 def _tile_to_onnx(site: OnnxSite) -> None:
@@ -74,6 +107,6 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "Tile", "Tile", "same", _tile_to_openvino, _tile_to_onnx,
-        limits="OpenVINO's CPU reads repeats computed at run time wrongly for some shapes.",
+        limits="OpenVINO's CPU gives garbage for a Tile of four dimensions with repeats computed at run time.",
     ),
 )  # fmt: skip

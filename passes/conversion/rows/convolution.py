@@ -1,4 +1,4 @@
-"""Convolutions: the bias is an input in ONNX and an Add in OpenVINO, groups are an attribute or a dimension of the filter."""
+"""Convolutions: the bias is an input or an Add, groups are an attribute or a dimension of the filter."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
-from maxfold.passes.conversion.rows.tensors import per_channel, require_onnx_type, reshaped
-from maxfold.passes.conversion.rows.windows import check_kernel_shape, onnx_window, openvino_window
+from maxfold.passes.conversion.rows.tensors import per_channel, reshaped
+from maxfold.passes.conversion.rows.windows import (
+    check_kernel_shape,
+    onnx_window,
+    openvino_window,
+    without_dilated_automatic_padding,
+)
 from maxfold.passes.conversion.site import Shape
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
+# Old writers give a convolution `output_padding` too, always 0; OpenVINO does not read it.
 _DEFAULTS: dict[str, str | None] = {
-    "strides": "", "dilations": "", "pads_begin": "", "pads_end": "", "auto_pad": "explicit",
+    "strides": "", "dilations": "", "pads_begin": "", "pads_end": "", "auto_pad": "explicit", "output_padding": "",
 }  # fmt: skip
 _ATTRIBUTES = frozenset({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"})
 
@@ -83,8 +89,14 @@ def _group_convolution_to_onnx(site: OnnxSite) -> None:
 
 
 def _conv(site: OnnxSite, filters: Tensor, group: int, kernel: Shape) -> None:
-    require_onnx_type(site, "Conv")
+    if any(site.integers("output_padding")):
+        raise UnsupportedError("its output_padding is not 0")
     window = openvino_window(site, len(kernel))
+    known, shape = [size for size in kernel if size is not None], site.shape(0)
+    if len(known) == window.rank:
+        spans = [(size - 1) * dilation + 1 for size, dilation in zip(known, window.dilations, strict=True)]
+        sizes = [None] * window.rank if shape is None else shape[2:]
+        window = without_dilated_automatic_padding(window, spans, sizes)
     attributes = {**window.onnx(), "dilations": window.dilations, "group": group, **kernel_attribute(kernel)}
     site.result(site.add("Conv", [site.input(0), filters], attributes))
 

@@ -15,7 +15,6 @@ from maxfold.passes.conversion.rows.convolution import (
     ungrouped_filter,
     with_bias,
 )
-from maxfold.passes.conversion.rows.tensors import require_onnx_type
 from maxfold.passes.conversion.rows.windows import Window, check_kernel_shape, onnx_window, openvino_window
 from maxfold.passes.conversion.site import Shape, Site
 from maxfold.passes.conversion.to_onnx import OnnxSite
@@ -54,9 +53,7 @@ def _to_openvino(site: OpenvinoSite) -> None:
     site.result(with_bias(site, result, len(shape)))
 
 
-def _cropped(
-    site: OpenvinoSite, window: Window, totals: list[int], padding: list[int]
-) -> tuple[Window, list[int]]:
+def _cropped(site: OpenvinoSite, window: Window, totals: list[int], padding: list[int]) -> tuple[Window, list[int]]:
     """The window with ONNX's automatic padding written out; where that is negative the output is extended instead."""
     if any(total > 0 and total % 2 for total in totals) and site.opset < _ODD_PADDING:
         raise UnsupportedError(f"where its odd automatic padding goes is not clear in operator set {site.opset}")
@@ -79,7 +76,6 @@ def _group_to_onnx(site: OnnxSite) -> None:
 
 
 def _conv_transpose(site: OnnxSite, filters: Tensor, group: int, kernel: Shape) -> None:
-    require_onnx_type(site, "ConvTranspose")
     window = openvino_window(site, len(kernel))
     padding = _output_padding(site.integers("output_padding") or None, window.rank)
     if site.has_input(2):
@@ -149,6 +145,7 @@ def _check_output_padding(window: Window, padding: list[int]) -> None:
         raise UnsupportedError(f"its output is extended by {padding}, which must be less than strides or dilations")
 
 
+_TOLERANCE = "relative 1e-4, absolute 1e-5"
 _LIMITS = "Sums are made in another order. An output shape asked for needs an input of a known shape."
 _ATTRIBUTES = frozenset({
     "auto_pad", "dilations", "group", "kernel_shape", "output_padding", "output_shape", "pads", "strides",
@@ -157,10 +154,10 @@ _ATTRIBUTES = frozenset({
 ROWS: tuple[Row, ...] = (
     Row(
         "ConvTranspose", "ConvolutionBackpropData", "custom", _to_openvino, _to_onnx,
-        onnx_attributes=_ATTRIBUTES, openvino_attributes=_DEFAULTS, tolerance="relative 1e-4, absolute 1e-5", limits=_LIMITS,
+        onnx_attributes=_ATTRIBUTES, openvino_attributes=_DEFAULTS, tolerance=_TOLERANCE, limits=_LIMITS,
     ),
     Row(
         "ConvTranspose", "GroupConvolutionBackpropData", "custom", None, _group_to_onnx,
-        onnx_attributes=_ATTRIBUTES, openvino_attributes=_DEFAULTS, tolerance="relative 1e-4, absolute 1e-5", limits=_LIMITS,
+        onnx_attributes=_ATTRIBUTES, openvino_attributes=_DEFAULTS, tolerance=_TOLERANCE, limits=_LIMITS,
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maxfold.model.dtypes import DType, from_onnx, from_openvino
+from maxfold.model.dtypes import DTYPES, DType, from_onnx, from_openvino
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
@@ -29,6 +29,7 @@ _SHAPE_BOUNDS = 15
 # Versions of OpenVINO's operations in which the type of the result is an attribute.
 _TYPED_SHAPE_OF, _TYPED_RANGE = 3, 4
 _RANGE_TYPES = ("INT16", "INT32", "INT64", "FLOAT", "DOUBLE")
+_SMALL_FLOATS = ("FLOAT16", "BFLOAT16")
 _EYE_TYPES = {"f32", "f64", "f16", "i32", "i64", "i8", "u8"}
 
 
@@ -62,14 +63,14 @@ def _constant_of_shape_to_openvino(site: OpenvinoSite) -> None:
 
 def _range_to_openvino(site: OpenvinoSite) -> None:
     dtype = site.dtype(0)
-    if dtype is None or dtype.name not in _RANGE_TYPES:
+    if dtype is None or dtype.name not in (*_RANGE_TYPES, *_SMALL_FLOATS):
         raise UnsupportedError(f"its element type {dtype or 'that is not known'} is not covered")
     operands = [openvino_scalar(site, index) for index in range(3)]
     site.result(site.add("Range", operands, {"output_type": dtype.openvino}, opset=_TYPED_RANGE))
 
 
 def _range_to_onnx(site: OnnxSite) -> None:
-    """Range in the type of the result; integers may be counted in int64 and cast."""
+    """Range in the type of the result; integers may be counted in int64 and cast, small floats in float32."""
     dtypes = [site.dtype(index) for index in range(3)]
     wanted = from_openvino(site.text("output_type").lower()) if site.version >= _TYPED_RANGE else dtypes[0]
     operands = [onnx_scalar(site, index) for index in range(3)]
@@ -77,7 +78,9 @@ def _range_to_onnx(site: OnnxSite) -> None:
         raise UnsupportedError("its element types are not known")
     have = [dtype for dtype in dtypes if dtype is not None]
     counted = wanted
-    if any(dtype != wanted for dtype in have) or wanted.name not in _RANGE_TYPES:
+    if all(dtype == wanted for dtype in have) and wanted.name in _SMALL_FLOATS:
+        counted = _FLOAT
+    elif any(dtype != wanted for dtype in have) or wanted.name not in _RANGE_TYPES:
         if any(dtype.kind not in ("int", "uint") for dtype in have):
             raise UnsupportedError(f"it makes {wanted} of {', '.join(map(str, have))}, which ONNX does not")
         counted = _INT64
@@ -85,7 +88,7 @@ def _range_to_onnx(site: OnnxSite) -> None:
     site.result(cast(site, site.add("Range", operands), counted.name, wanted.name))
 
 
-_INT64 = next(dtype for dtype in (from_openvino("i64"),) if dtype is not None)
+_FLOAT, _INT64 = (next(dtype for dtype in DTYPES if dtype.name == name) for name in ("FLOAT", "INT64"))
 
 
 def _eye_like_to_openvino(site: OpenvinoSite) -> None:

@@ -6,7 +6,7 @@ from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
-from maxfold.passes.conversion.rows.tensors import require_onnx_type, scalar_like
+from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
@@ -19,7 +19,6 @@ def _matmul_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _matmul_to_onnx(site: OnnxSite) -> None:
-    require_onnx_type(site, "MatMul")
     a = _transposed(site, 0, site.flag("transpose_a"))
     b = _transposed(site, 1, site.flag("transpose_b"))
     site.result(site.add("MatMul", [a, b]))

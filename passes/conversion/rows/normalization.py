@@ -9,7 +9,7 @@ from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
-from maxfold.passes.conversion.rows.tensors import per_channel, require_onnx_type
+from maxfold.passes.conversion.rows.tensors import per_channel
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
@@ -82,11 +82,9 @@ def mvn(site: OpenvinoSite, data: Tensor, axes: list[int], epsilon: float, mode:
 
 def _batch_to_onnx(site: OnnxSite) -> None:
     operands = site.inputs()
-    data_index = 0
     if site.version < 5:
         gamma, beta, data, mean, variance = operands
-        operands, data_index = [data, gamma, beta, mean, variance], 2
-    require_onnx_type(site, "BatchNormalization", data_index)
+        operands = [data, gamma, beta, mean, variance]
     site.result(site.add("BatchNormalization", operands, {"epsilon": site.floating("epsilon")}))
 
 
@@ -140,7 +138,6 @@ def _group_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _group_to_onnx(site: OnnxSite) -> None:
-    require_onnx_type(site, "InstanceNormalization")
     groups, epsilon, rank = site.integer("num_groups"), site.floating("epsilon"), site.rank(0)
     if site.opset >= 21:
         attributes = {"num_groups": groups, "epsilon": epsilon}
@@ -164,7 +161,6 @@ def _mean_variance_to_openvino(site: OpenvinoSite) -> None:
 
 def _mvn_to_onnx(site: OnnxSite) -> None:
     """Step by step: ONNX has only special cases of it."""
-    require_onnx_type(site, "Sqrt")
     dtype = site.dtype(0)
     if dtype is None:
         raise UnsupportedError("the element type of its input is not known")

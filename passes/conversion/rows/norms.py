@@ -5,7 +5,6 @@ from __future__ import annotations
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
-from maxfold.passes.conversion.rows.tensors import require_onnx_type
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
@@ -26,7 +25,6 @@ def _lp_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _normalize_to_onnx(site: OnnxSite) -> None:
-    require_onnx_type(site, "Sqrt")
     axes, dtype, mode = site.integers_of(1, "its axes"), site.dtype(0), site.text("eps_mode").lower()
     if not axes or dtype is None:
         raise UnsupportedError("it has no axes, or its element type is not known")
@@ -50,7 +48,6 @@ def _lrn_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _lrn_to_onnx(site: OnnxSite) -> None:
-    require_onnx_type(site, "LRN")
     axes, rank = site.integers_of(1, "its axes"), site.rank(0)
     if [axis % rank for axis in axes] != [1]:
         raise UnsupportedError(f"its axes {axes} are not the channels alone")

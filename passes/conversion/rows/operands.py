@@ -74,10 +74,9 @@ def openvino_scalar(site: OpenvinoSite, index: int) -> Tensor:
         if value.size != 1:
             raise UnsupportedError(f"input {index} has {value.size} elements instead of one")
         return site.input(index) if value.ndim == 0 else site.constant(value.reshape(()), value.dtype)
-    shape = site.shape(index)
-    if shape == ():
+    if site.shape(index) == ():
         return site.input(index)
-    scalar: Tensor = site.add("Reshape", [site.input(index), site.constant([], "int64")], {"special_zero": False})
+    scalar: Tensor = site.add("Squeeze", [site.input(index)])
     return scalar
 
 

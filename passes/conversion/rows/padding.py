@@ -57,35 +57,30 @@ def _begin_and_end(site: OpenvinoSite) -> list[Tensor]:
             raise UnsupportedError("its pads are missing or odd in number")
         half = len(pads) // 2
         parts = [pads[:half], pads[half:]]
-        places = _places(site, half)
-        if places is not None:
-            parts = [[(*part, 0)[place] for place in places] for part in parts]
-        return [site.constant(part, "int64") for part in parts]
+        has_axes = site.opset >= _AXES and site.has_input(3)
+        if not has_axes:
+            return [site.constant(part, "int64") for part in parts]
+        if site.value(3) is not None:
+            return [site.constant(_for_all_axes(site, part), "int64") for part in parts]
+        return [_scattered(site, site.constant(part, "int64")) for part in parts]
     split = site.add("Split", [site.input(1), site.constant(0, "int64")], {"num_splits": 2}, outputs=2)
-    places = _places(site, None)
-    return split if places is None else [_spread(site, part, places) for part in split]
+    return [_scattered(site, part) for part in split] if site.opset >= _AXES and site.has_input(3) else list(split)
 
 
-def _places(site: OpenvinoSite, count: int | None) -> list[int] | None:
-    """For each dimension where its number stands in pads for some axes, None where pads are for all axes.
-
-    A dimension that is not among the axes gets the place behind the last, where a 0 is put.
-    """
-    if site.opset < _AXES or not site.has_input(3):
-        return None
+def _for_all_axes(site: OpenvinoSite, part: list[int]) -> list[int]:
+    """The numbers of all dimensions, of those that are given for some axes."""
     rank = site.rank(0)
-    axes = [positive_axis(axis, rank) for axis in site.integers_of(3, "its axes")]
-    if len(set(axes)) != len(axes) or (count is not None and len(axes) != count):
+    axes = [positive_axis(axis, rank) for axis in site.integers_of(3, "axes")]
+    if len(set(axes)) != len(axes) or len(axes) != len(part):
         raise UnsupportedError("its axes do not match its pads")
-    return [axes.index(axis) if axis in axes else len(axes) for axis in range(rank)]
+    given = dict(zip(axes, part, strict=True))
+    return [given.get(axis, 0) for axis in range(rank)]
 
 
-def _spread(site: OpenvinoSite, part: Tensor, places: list[int]) -> Tensor:
-    dtype = site.dtype(1)
-    zero = site.constant([0], "int64" if dtype is None else dtype.numpy)
-    filled = site.add("Concat", [part, zero], {"axis": 0})
-    operands = [filled, site.constant(places, "int64"), site.constant(0, "int64")]
-    result: Tensor = site.add("Gather", operands, {"batch_dims": 0}, opset=8)
+def _scattered(site: OpenvinoSite, part: Tensor) -> Tensor:
+    """As `_for_all_axes`, for axes computed at run time."""
+    operands = [site.constant([0] * site.rank(0), "int64"), site.input(3), part, site.constant(0, "int64")]
+    result: Tensor = site.add("ScatterElementsUpdate", operands, opset=3)
     return result
 
 
@@ -112,6 +107,6 @@ ROWS: tuple[Row, ...] = (
     Row(
         "Pad", "Pad", "custom", _pad_to_openvino, _pad_to_onnx,
         onnx_attributes=frozenset({"paddings", "pads", "mode", "value"}), openvino_attributes={"pad_mode": "constant"},
-        limits="ONNX has no mode symmetric, OpenVINO no mode wrap; axes must be constants.",
+        limits="ONNX has no mode symmetric, OpenVINO no mode wrap.",
     ),
 )  # fmt: skip

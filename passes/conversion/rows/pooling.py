@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row, ToOpenvino
-from maxfold.passes.conversion.rows.tensors import is_used, require_onnx_type
-from maxfold.passes.conversion.rows.windows import Window, onnx_window, openvino_window
+from maxfold.passes.conversion.rows.tensors import is_used
+from maxfold.passes.conversion.rows.windows import (
+    Window,
+    onnx_window,
+    openvino_window,
+    without_dilated_automatic_padding,
+)
 from maxfold.passes.conversion.site import Shape, Site
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
@@ -33,7 +38,6 @@ def _max_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _max_to_onnx(site: OnnxSite) -> None:
-    require_onnx_type(site, "MaxPool")
     kernel, window = _openvino_kernel(site, "MaxPool")
     is_ceil = _rounding(site, kernel, window) != "floor"
     attributes = {
@@ -91,7 +95,6 @@ def _average_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _average_to_onnx(site: OnnxSite) -> None:
-    require_onnx_type(site, "AveragePool")
     kernel, window = _openvino_kernel(site, "AvgPool")
     rounding, excludes = _rounding(site, kernel, window), site.flag("exclude-pad")
     data = site.input(0)
@@ -124,7 +127,10 @@ def _onnx_kernel(site: OpenvinoSite) -> tuple[list[int], Window]:
 def _openvino_kernel(site: OnnxSite, op: str) -> tuple[list[int], Window]:
     kernel = site.integers("kernel")
     has_dilations = site.version >= _OPENVINO_DILATIONS[op]
-    return kernel, openvino_window(site, len(kernel), has_dilations=has_dilations)
+    window = openvino_window(site, len(kernel), has_dilations=has_dilations)
+    shape = site.shape(0)
+    sizes = [None] * window.rank if shape is None else shape[2:]
+    return kernel, without_dilated_automatic_padding(window, _spans(kernel, window), sizes)
 
 
 def _is_ceil(site: OpenvinoSite, window: Window) -> bool:

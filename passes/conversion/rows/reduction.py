@@ -8,7 +8,6 @@ from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino
 from maxfold.passes.conversion.rows.forms import BROADCAST
-from maxfold.passes.conversion.rows.tensors import require_onnx_type
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
@@ -121,7 +120,6 @@ def _require_float(site: OpenvinoSite) -> None:
 
 def _to_onnx(onnx: str) -> ToOnnx:
     def convert(site: OnnxSite) -> None:
-        require_onnx_type(site, onnx)
         site.result(_reduced_in_onnx(site, onnx, site.input(0)))
 
     return convert
@@ -147,7 +145,9 @@ def _reduced_in_onnx(site: OnnxSite, onnx: str, data: Tensor) -> Tensor:
     result: Tensor
     if known is None:
         if not takes_input:
-            raise UnsupportedError(f"its axes are computed at run time, which needs operator set {_AXES_INPUT_OF_OTHERS}")
+            raise UnsupportedError(
+                f"its axes are computed at run time, which needs operator set {_AXES_INPUT_OF_OTHERS}"
+            )
         listed = site.add("Reshape", [site.input(1), site.constant([-1], "int64")])
         axes = site.add("Cast", [listed], {"to": 7})
         result = site.add(onnx, [data, axes], {"keepdims": keep, "noop_with_empty_axes": 1})
@@ -177,8 +177,8 @@ def _arg(mode: str) -> ToOpenvino:
         if is_last:
             if size is None:
                 raise UnsupportedError("its attribute 'select_last_index' needs a known size of the axis")
-            data = site.add("Gather", [data, site.constant(range(size - 1, -1, -1), "int64"), site.constant(axis, "int64")],
-                            {"batch_dims": 0}, opset=8)  # fmt: skip
+            backwards: list[Tensor] = [site.constant(range(size - 1, -1, -1), "int64"), site.constant(axis, "int64")]
+            data = site.add("Gather", [data, *backwards], {"batch_dims": 0}, opset=8)
         attributes = {"axis": axis, "mode": mode, "sort": "value", "index_element_type": "i64", "stable": True}
         index = site.add("TopK", [data, site.constant(1, "int64")], attributes, opset=11, outputs=2)[1]
         if is_last and size is not None:
@@ -190,42 +190,67 @@ def _arg(mode: str) -> ToOpenvino:
     return convert
 
 
-def _row(onnx: str, openvino: str, to_openvino: ToOpenvino | None, to_onnx: ToOnnx | None, **more: object) -> Row:
-    is_newer = openvino in ("ReduceL1", "ReduceL2")
-    return Row(
-        onnx, openvino, "attribute to input", to_openvino, to_onnx,
-        onnx_attributes=_ATTRIBUTES, openvino_attributes=_OPENVINO_ATTRIBUTES,
-        openvino_versions=(4 if is_newer else 1, 0), tolerance="relative 1e-5",
-        **more,  # type: ignore[arg-type]
-    )  # fmt: skip
-
-
 _INTEGERS = "OpenVINO's CPU reduces integers in f32."
-_NAN = (
-    "NaN is the result in ONNX where any element is NaN; OpenVINO's CPU gives another element. Over nothing, ONNX gives "
-    "an infinity and OpenVINO's CPU the type's largest or lowest value."
+_EXTREMES = (
+    "NaN is the result in ONNX where any element is NaN; OpenVINO's CPU gives another element. Over nothing, ONNX "
+    "gives an infinity and OpenVINO's CPU the type's largest or lowest value."
 )
 _SQUARES = "Squares that overflow are infinite."
 
+
+def _row(onnx: str, openvino: str, body: _Body, *, returns: bool = True, since: int = 1, limits: str = "") -> Row:
+    return Row(
+        onnx,
+        openvino,
+        "attribute to input",
+        _reduction(onnx, body),
+        _to_onnx(onnx) if returns else None,
+        onnx_attributes=_ATTRIBUTES,
+        openvino_attributes=_OPENVINO_ATTRIBUTES,
+        openvino_versions=(since, 0),
+        tolerance="relative 1e-5",
+        limits=limits,
+    )
+
+
+def _logical_row(onnx: str, openvino: str) -> Row:
+    return Row(
+        onnx,
+        openvino,
+        "attribute to input",
+        None,
+        _logical_to_onnx(onnx),
+        onnx_attributes=_ATTRIBUTES,
+        openvino_attributes=_OPENVINO_ATTRIBUTES,
+    )
+
+
+def _arg_row(onnx: str, mode: str) -> Row:
+    return Row(
+        onnx,
+        "TopK",
+        "custom",
+        _arg(mode),
+        None,
+        onnx_attributes=frozenset({"axis", "keepdims", "select_last_index"}),
+        openvino_versions=(11, 0),
+        limits="NaN is found in ONNX; OpenVINO's CPU finds another element.",
+    )
+
+
 ROWS: tuple[Row, ...] = (
-    _row("ReduceSum", "ReduceSum", _reduction("ReduceSum", _reduced("ReduceSum")), _to_onnx("ReduceSum"), limits=_INTEGERS),
-    _row("ReduceMean", "ReduceMean", _reduction("ReduceMean", _reduced("ReduceMean")), _to_onnx("ReduceMean"), limits=_INTEGERS),
-    _row("ReduceProd", "ReduceProd", _reduction("ReduceProd", _reduced("ReduceProd")), _to_onnx("ReduceProd"), limits=_INTEGERS),
-    _row("ReduceMax", "ReduceMax", _reduction("ReduceMax", _extreme("ReduceMax")), _to_onnx("ReduceMax"), limits=_NAN),
-    _row("ReduceMin", "ReduceMin", _reduction("ReduceMin", _extreme("ReduceMin")), _to_onnx("ReduceMin"), limits=_NAN),
-    _row("ReduceMax", "ReduceLogicalOr", None, _logical_to_onnx("ReduceMax")),
-    _row("ReduceMin", "ReduceLogicalAnd", None, _logical_to_onnx("ReduceMin")),
-    _row("ReduceL1", "ReduceL1", _reduction("ReduceL1", _norm("ReduceL1")), _to_onnx("ReduceL1"), limits=_INTEGERS),
-    _row("ReduceL2", "ReduceL2", _reduction("ReduceL2", _norm("ReduceL2")), _to_onnx("ReduceL2"), limits=_SQUARES),
-    _row("ReduceSumSquare", "ReduceSum", _reduction("ReduceSumSquare", _sum_square), None, limits=_SQUARES),
-    _row("ReduceLogSum", "ReduceSum", _reduction("ReduceLogSum", _log_sum), None, limits="Integers are refused."),
-    _row("ReduceLogSumExp", "ReduceSum", _reduction("ReduceLogSumExp", _log_sum_exp), None, limits="Integers are refused."),
-    *(
-        Row(
-            onnx, "TopK", "custom", _arg(mode), None,
-            onnx_attributes=frozenset({"axis", "keepdims", "select_last_index"}), openvino_versions=(11, 0),
-            limits="NaN is found in ONNX; OpenVINO's CPU finds another element.",
-        )
-        for onnx, mode in (("ArgMax", "max"), ("ArgMin", "min"))
-    ),
-)  # fmt: skip
+    _row("ReduceSum", "ReduceSum", _reduced("ReduceSum"), limits=_INTEGERS),
+    _row("ReduceMean", "ReduceMean", _reduced("ReduceMean"), limits=_INTEGERS),
+    _row("ReduceProd", "ReduceProd", _reduced("ReduceProd"), limits=_INTEGERS),
+    _row("ReduceMax", "ReduceMax", _extreme("ReduceMax"), limits=_EXTREMES),
+    _row("ReduceMin", "ReduceMin", _extreme("ReduceMin"), limits=_EXTREMES),
+    _row("ReduceL1", "ReduceL1", _norm("ReduceL1"), since=4, limits=_INTEGERS),
+    _row("ReduceL2", "ReduceL2", _norm("ReduceL2"), since=4, limits=_SQUARES),
+    _row("ReduceSumSquare", "ReduceSum", _sum_square, returns=False, limits=_SQUARES),
+    _row("ReduceLogSum", "ReduceSum", _log_sum, returns=False, limits="Integers are refused."),
+    _row("ReduceLogSumExp", "ReduceSum", _log_sum_exp, returns=False, limits="Integers are refused."),
+    _logical_row("ReduceMax", "ReduceLogicalOr"),
+    _logical_row("ReduceMin", "ReduceLogicalAnd"),
+    _arg_row("ArgMax", "max"),
+    _arg_row("ArgMin", "min"),
+)

@@ -25,6 +25,8 @@ from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
 _TOP_K_INPUT, _TOP_K_LARGEST = 10, 11
 _ONE_HOT_MODES = 16
+# What ONNX Runtime makes OneHot of, with int64 indices and depth.
+_ONE_HOT_TYPES = ("FLOAT", "INT64")
 _NUMPY = {"auto_broadcast": "numpy"}
 
 
@@ -78,9 +80,7 @@ def _unique_to_onnx(site: OnnxSite) -> None:
 
 
 def _one_hot_to_openvino(site: OpenvinoSite) -> None:
-    depth = openvino_scalar(site, 1)
-    if site.kind(1) not in ("int", "uint"):
-        depth = site.add("Convert", [depth], {"destination_type": "i64"})
+    depth = _int64(site, openvino_scalar(site, 1), 1)
     indices = _counted_indices(site, depth)
     values = [_picked(site, 2, place) for place in (1, 0)]
     axis = site.attribute("axis", -1)
@@ -95,11 +95,20 @@ def _counted_indices(site: OpenvinoSite, depth: Tensor) -> Tensor:
     is_integer = site.kind(0) in ("int", "uint")
     if is_integer and (site.kind(0) == "uint" or (values is not None and (values >= 0).all())):
         return site.input(0)
-    indices, length = (site.add("Convert", [tensor], {"destination_type": "i64"}) for tensor in (site.input(0), depth))
+    indices = _int64(site, site.input(0), 0)
     is_negative = site.add("Less", [indices, site.constant(0, "int64")], _NUMPY)
-    counted = site.add("Add", [indices, length], _NUMPY)
+    counted = site.add("Add", [indices, depth], _NUMPY)
     result: Tensor = site.add("Select", [is_negative, counted, indices], _NUMPY)
     return result
+
+
+def _int64(site: OpenvinoSite, tensor: Tensor, index: int) -> Tensor:
+    """A tensor made of an input as i64."""
+    dtype = site.dtype(index)
+    if dtype is not None and dtype.name == "INT64":
+        return tensor
+    converted: Tensor = site.add("Convert", [tensor], {"destination_type": "i64"})
+    return converted
 
 
 def _picked(site: OpenvinoSite, index: int, place: int) -> Tensor:
@@ -122,14 +131,24 @@ def _one_hot_to_onnx(site: OnnxSite) -> None:
         # An index as large as the depth is out of range, and so gives what a negative one is to give.
         is_negative = site.add("Less", [indices, site.constant(0, "int64")])
         indices = site.add("Where", [is_negative, depth, indices])
+    axis = site.integer("axis")
+    dtype = site.dtype(2)
+    if dtype is not None and dtype.name in _ONE_HOT_TYPES:
+        site.result(site.add("OneHot", [indices, depth, _off_and_on(site)], {"axis": axis}))
+        return
+    is_hot = site.add("OneHot", [indices, depth, site.constant([0, 1], "int64")], {"axis": axis})
+    site.result(site.add("Where", [cast(site, is_hot, "INT64", "BOOL"), onnx_scalar(site, 2), onnx_scalar(site, 3)]))
+
+
+def _off_and_on(site: OnnxSite) -> Tensor:
+    """Both values in one vector."""
     on, off = site.value(2), site.value(3)
     if on is not None and off is not None:
-        both: Tensor = site.constant(np.concatenate([off.reshape(-1), on.reshape(-1)]), on.dtype)
-    else:
-        first = site.constant([0], "int64")
-        parts = [site.add("Unsqueeze", [onnx_scalar(site, index), first]) for index in (3, 2)]
-        both = site.add("Concat", parts, {"axis": 0})
-    site.result(site.add("OneHot", [indices, depth, both], {"axis": site.integer("axis")}))
+        return site.constant(np.concatenate([off.reshape(-1), on.reshape(-1)]), on.dtype)
+    first = site.constant([0], "int64")
+    parts = [site.add("Unsqueeze", [onnx_scalar(site, index), first]) for index in (3, 2)]
+    both: Tensor = site.add("Concat", parts, {"axis": 0})
+    return both
 
 
 def _trilu_to_openvino(site: OpenvinoSite) -> None:

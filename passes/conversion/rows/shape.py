@@ -10,6 +10,7 @@ from maxfold.passes.conversion.row import REQUIRED, Row
 from maxfold.passes.conversion.rows.operands import (
     INT64_MAX,
     int64_vector,
+    length_of,
     moved_operand,
     moved_values,
     openvino_slice,
@@ -73,8 +74,12 @@ def _flat_shape(axis: int, shape: tuple[int | None, ...] | None) -> list[int] | 
 
 
 def _transpose_to_openvino(site: OpenvinoSite) -> None:
-    order = site.constant(site.attribute("perm", []), "int64")
-    site.result(site.add("Transpose", [site.input(0), order]))
+    order = site.attribute("perm")
+    if order is None:
+        # An empty order reverses the dimensions too, whatever their number.
+        shape = site.shape(0)
+        order = [] if shape is None else list(range(len(shape)))[::-1]
+    site.result(site.add("Transpose", [site.input(0), site.constant(order, "int64")]))
 
 
 def _transpose_to_onnx(site: OnnxSite) -> None:
@@ -102,7 +107,7 @@ def _squeeze_to_onnx(site: OnnxSite) -> None:
     if axes is None:
         if skips:
             raise UnsupportedError("its allow_axis_skip is 'true' and its axes are computed at run time")
-        site.result(site.add("Squeeze", [site.input(0), int64_vector(site, 1)]))
+        site.result(_with_rank(site, site.add("Squeeze", [site.input(0), int64_vector(site, 1)]), -1))
         return
     kept = _squeezable(site, [int(axis) for axis in axes.reshape(-1)], skips)
     if kept:
@@ -137,7 +142,15 @@ def _unsqueeze_to_onnx(site: OnnxSite) -> None:
     axes = site.value(1)
     if axes is not None and len(set(axes.reshape(-1).tolist())) != axes.size:
         raise UnsupportedError("its axes name one axis twice")
-    site.result(site.add("Unsqueeze", [site.input(0), int64_vector(site, 1)]))
+    site.result(_with_rank(site, site.add("Unsqueeze", [site.input(0), int64_vector(site, 1)]), 1))
+
+
+def _with_rank(site: OnnxSite, result: Tensor, sign: int) -> Tensor:
+    """The result with its rank declared, which onnx does not derive where the axes are computed at run time."""
+    shape, axes = site.shape(0), site.shape(1)
+    if shape is not None and axes is not None and None not in axes:
+        site.declare(result, site.input(0), [None] * (len(shape) + sign * length_of(site, 1, "its axes")))
+    return result
 
 
 ROWS: tuple[Row, ...] = (

@@ -35,10 +35,10 @@ def _concat_to_onnx(site: OnnxSite) -> None:
 
 def _split_to_openvino(site: OpenvinoSite) -> None:
     axis = site.attribute("axis", 0)
-    # Before version 2 of the operator its lengths could be either.
     lengths = moved_operand(site, "split", 1, _SPLIT_INPUT)
     if lengths is None and site.has_input(1):
-        lengths = site.input(1)
+        # Version 1 of the operator has lengths of the data's own type.
+        lengths = site.constant(site.integers_of(1, "its split"), "int64")
     if site.opset < _NUM_OUTPUTS:
         refuse_attribute(site, "num_outputs")
     if lengths is None and site.attribute("num_outputs") is not None:
@@ -84,7 +84,13 @@ def _variadic_split_to_onnx(site: OnnxSite) -> None:
     axis = one_integer(site, 1, "its axis")
     count = site.output_count
     made = site.add("Split", [site.input(0), _lengths(site, axis)], {"axis": axis}, outputs=count)
-    site.result(*(made if count > 1 else [made]))
+    parts = made if count > 1 else [made]
+    shape = site.shape(0)
+    if shape is not None:
+        place = positive_axis(axis, len(shape))
+        for part in parts:
+            site.declare(part, site.input(0), [*shape[:place], None, *shape[place + 1 :]])
+    site.result(*parts)
 
 
 def _lengths(site: OnnxSite, axis: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Tensors in other shapes, and which element types ONNX takes: what several families of rows need."""
+"""Tensors in other shapes, scalars, and outputs that nothing reads: what several families of rows need."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import onnx
 
 from maxfold.model.data import ArrayData, StoredData, TensorData
 from maxfold.model.graph import Constant, Tensor
@@ -63,14 +62,3 @@ def is_used(site: OnnxSite, index: int) -> bool:
         return False
     tensor = site.node.outputs[index]
     return bool(tensor.outputs) or any(tensor is output for output in site.node.scope.outputs)
-
-
-def require_onnx_type(site: OnnxSite, operator: str, index: int = 0) -> None:
-    """Raises `UnsupportedError` where ONNX's operator does not take the element type of an input."""
-    dtype = site.dtype(index)
-    if dtype is None or dtype.onnx is None:
-        return
-    schema = onnx.defs.get_schema(operator, site.opset)
-    name = onnx.TensorProto.DataType.Name(dtype.onnx).lower()
-    if f"tensor({name})" not in schema.inputs[0].types:
-        raise UnsupportedError(f"{operator} of operator set {site.opset} does not take {name}")

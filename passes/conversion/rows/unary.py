@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
+from onnx import TensorProto
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row, ToOnnx
 from maxfold.passes.conversion.rows.forms import BROADCAST, same_to_onnx, same_to_openvino
-from maxfold.passes.conversion.rows.scalars import dtype_of, scalar_like
+from maxfold.passes.conversion.rows.scalars import dtype_of
+from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
 _FLOATS_ONLY = "ONNX has it for floating-point types only."
-_APPROXIMATE = "1e-5 relative"
+APPROXIMATE = "1e-5 relative"
 # Operators of the first operator set had this hint, which means nothing.
-_HINT = frozenset({"consumed_inputs"})
+LEGACY_HINT = frozenset({"consumed_inputs"})
 # IsInf takes other types than float and double from here on.
 _ALL_FLOATS_OPSET = 20
 _HALF_EVEN, _HALF_AWAY = "half_to_even", "half_away_from_zero"
 
 
-def _unary(
-    onnx: str, openvino: str, since: int = 1, opset: int = 1, *, to_onnx: ToOnnx | None = None, tolerance: str = "exact",
+def unary_row(
+    operator: str,
+    openvino: str,
+    since: int = 1,
+    opset: int = 1,
+    *,
+    to_onnx: ToOnnx | None = None,
+    has_hint: bool = True,
+    tolerance: str = "exact",
     limits: str = "",
-) -> Row:  # fmt: skip
-    """A row without attributes; `since` and `opset` are the operator sets of ONNX and OpenVINO that introduced it."""
+) -> Row:
+    """A row without attributes.
+
+    `since` and `opset` are the operator sets of ONNX and OpenVINO that introduced it. Operators of ONNX's first
+    operator set have the hint `consumed_inputs` there, unless `has_hint` is false.
+    """
+    attributes = LEGACY_HINT if since == 1 and has_hint else frozenset()
     return Row(
-        onnx,
+        operator,
         openvino,
-        "same" if onnx == openvino else "renamed",
+        "same" if operator == openvino else "renamed",
         same_to_openvino(openvino, opset),
-        to_onnx or same_to_onnx(onnx),
-        onnx_attributes=_HINT if since == 1 else frozenset(),
+        to_onnx or same_to_onnx(operator),
+        onnx_attributes=attributes,
         onnx_versions=(since, 0),
         openvino_versions=(opset, 0),
         tolerance=tolerance,
@@ -36,23 +53,13 @@ def _unary(
     )
 
 
-def _rounding_to_onnx(onnx: str) -> ToOnnx:
-    """A rounding operator, which leaves integers alone."""
+def _rounding_to_onnx(operator: str) -> ToOnnx:
+    """A rounding operator. ONNX's take no integers, which are their own result."""
 
     def convert(site: OnnxSite) -> None:
-        if _passes_integers(site):
-            return
-        site.result(site.add(onnx, site.inputs()))
+        site.result(site.add(operator if site.kind(0) == "float" else "Identity", site.inputs()))
 
     return convert
-
-
-def _passes_integers(site: OnnxSite) -> bool:
-    """Where the input is of integers, which ONNX rounds in no operator, they are the result."""
-    is_float = dtype_of(site).kind == "float"
-    if not is_float:
-        site.result(site.add("Identity", site.inputs()))
-    return not is_float
 
 
 def _reciprocal_to_openvino(site: OpenvinoSite) -> None:
@@ -68,10 +75,8 @@ def _round_to_onnx(site: OnnxSite) -> None:
     mode = site.text("mode").lower()
     if mode not in (_HALF_EVEN, _HALF_AWAY):
         raise UnsupportedError(f"its mode {mode!r} is not covered")
-    if _passes_integers(site):
-        return
-    if mode == _HALF_EVEN:
-        site.result(site.add("Round", site.inputs()))
+    if mode == _HALF_EVEN or site.kind(0) != "float":
+        _rounding_to_onnx("Round")(site)
         return
     # Up from .5 on, by size; adding .5 first would round up the number just below it.
     x = site.input(0)
@@ -101,16 +106,16 @@ def _widened(site: OnnxSite) -> Tensor:
     """The input in a type that the written IsInf takes; a wider type has the same infinities."""
     if site.opset >= _ALL_FLOATS_OPSET or dtype_of(site).name in ("FLOAT", "DOUBLE"):
         return site.input(0)
-    widened: Tensor = site.add("Cast", site.inputs(), {"to": onnx.TensorProto.FLOAT})
+    widened: Tensor = site.add("Cast", site.inputs(), {"to": TensorProto.FLOAT})
     return widened
 
 
 ROWS: tuple[Row, ...] = (
-    _unary("Abs", "Abs"),
-    _unary("Neg", "Negative"),
-    _unary("Sign", "Sign", 9),
-    _unary("Ceil", "Ceiling", to_onnx=_rounding_to_onnx("Ceil")),
-    _unary("Floor", "Floor", to_onnx=_rounding_to_onnx("Floor")),
+    unary_row("Abs", "Abs"),
+    unary_row("Neg", "Negative"),
+    unary_row("Sign", "Sign", 9),
+    unary_row("Ceil", "Ceiling", to_onnx=_rounding_to_onnx("Ceil")),
+    unary_row("Floor", "Floor", to_onnx=_rounding_to_onnx("Floor")),
     Row(
         "Round",
         "Round",
@@ -128,20 +133,20 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _reciprocal_to_openvino,
         None,
-        onnx_attributes=_HINT,
+        onnx_attributes=LEGACY_HINT,
     ),
-    _unary("Sqrt", "Sqrt", limits=_FLOATS_ONLY),
-    _unary("Exp", "Exp", tolerance=_APPROXIMATE, limits=_FLOATS_ONLY),
-    _unary("Log", "Log", tolerance=_APPROXIMATE, limits=_FLOATS_ONLY),
-    _unary("Erf", "Erf", 9, tolerance=_APPROXIMATE, limits=_FLOATS_ONLY),
+    unary_row("Sqrt", "Sqrt", limits=_FLOATS_ONLY),
+    unary_row("Exp", "Exp", tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
+    unary_row("Log", "Log", tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
+    unary_row("Erf", "Erf", 9, tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
     *(
-        _unary(name, name, since, opset, tolerance=_APPROXIMATE, limits=_FLOATS_ONLY)
+        unary_row(name, name, since, opset, tolerance=APPROXIMATE, limits=_FLOATS_ONLY)
         for name, since, opset in (
             ("Sin", 7, 1), ("Cos", 7, 1), ("Tan", 7, 1), ("Asin", 7, 1), ("Acos", 7, 1), ("Atan", 7, 1),
             ("Sinh", 9, 1), ("Cosh", 9, 1), ("Asinh", 9, 4), ("Acosh", 9, 4), ("Atanh", 9, 4),
         )
     ),
-    _unary("IsNaN", "IsNaN", 9, 10),
+    unary_row("IsNaN", "IsNaN", 9, 10),
     Row(
         "IsInf",
         "IsInf",

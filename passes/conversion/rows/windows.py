@@ -18,7 +18,8 @@ _MAX_SPATIAL_RANK = 3
 class Window:
     """How a window slides over the spatial dimensions.
 
-    `mode` is "explicit", "same_upper" or "same_lower"; padding is all 0 unless it is explicit (VALID is explicit padding of 0).
+    `mode` is "explicit", "same_upper" or "same_lower"; padding is all 0 unless it is explicit. VALID is explicit
+    padding of 0.
     """
 
     strides: list[int]
@@ -76,6 +77,25 @@ def openvino_window(site: OnnxSite, rank: int, *, has_dilations: bool = True) ->
     begin = _checked(_integers(site, "pads_begin") if is_explicit else None, "pads_begin", rank, 0)
     end = _checked(_integers(site, "pads_end") if is_explicit else None, "pads_end", rank, 0)
     return Window(strides, dilations, begin, end, "explicit")
+
+
+def without_dilated_automatic_padding(window: Window, spans: Sequence[int], sizes: Sequence[int | None]) -> Window:
+    """The window with its automatic padding written out where it is dilated, which ONNX Runtime does not take.
+
+    It stays as it is where the padding depends on a size that is not known.
+    """
+    if window.mode == "explicit" or max(window.dilations) == 1:
+        return window
+    totals = []
+    for span, stride, size in zip(spans, window.strides, sizes, strict=True):
+        if size is None and stride > 1:
+            return window
+        left = 0 if size is None or size % stride == 0 else stride - size % stride
+        totals.append(max(0, span - stride + left))
+    smaller = [total // 2 for total in totals]
+    larger = [total - half for total, half in zip(totals, smaller, strict=True)]
+    begin, end = (smaller, larger) if window.mode == "same_upper" else (larger, smaller)
+    return Window(window.strides, window.dilations, begin, end, "explicit")
 
 
 def check_kernel_shape(site: OpenvinoSite, kernel: Sequence[int | None]) -> None:

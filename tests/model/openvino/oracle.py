@@ -16,6 +16,10 @@ class OracleError(Exception):
     """OpenVINO raised an error, or crashed."""
 
 
+class CrashError(OracleError):
+    """OpenVINO crashed."""
+
+
 class Oracle:
     """Asks OpenVINO. A crash is an `OracleError`, and the next question starts a new process."""
 
@@ -63,8 +67,13 @@ class Oracle:
 
         None where running the original says nothing: it fails, or gives other bits each time.
         """
+        arguments = (str(original), str(rewritten), case, seed)
         try:
-            lines: list[str] | None = self._ask("run", str(original), str(rewritten), case, seed)
+            try:
+                lines: list[str] | None = self._ask("run", *arguments)
+            except CrashError:
+                # A run before may have spoilt the memory of the process: a crash counts in a new one only.
+                lines = self._ask("run", *arguments)
         except OracleError as error:
             return [f"OpenVINO does not run it: {error}"] if self._runs(original, case, seed) else None
         return lines
@@ -86,7 +95,7 @@ class Oracle:
             pass
         if not answer:
             self._stop()
-            raise OracleError(f"OpenVINO crashed with status {process.returncode}")
+            raise CrashError(f"OpenVINO crashed with status {process.returncode}")
         parsed = json.loads(answer)
         if "error" in parsed:
             raise OracleError(parsed["error"])

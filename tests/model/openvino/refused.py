@@ -67,7 +67,6 @@ DOCUMENTS: dict[str, Bad] = {
     "another root": _text("<model><net/></model>"),
     "root in capitals": _text(_TEXT.replace("net", "NET"), lenient=True),
     "HTML": _text("<!DOCTYPE html><html><head><title>404</title></head></html>"),
-    "two roots": _text(_TEXT.partition("\n")[2] * 2, lenient=True),
     "no layers": _text('<net name="n" version="11"><edges/></net>', lenient=True),
     "empty net": _text('<net name="n" version="11"/>', lenient=True),
     "empty layers": _text('<net name="n" version="11"><layers/><edges/></net>', lenient=True),

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.model.openvino import accepted_text, accepted_values, accepted_weights
-from tests.model.openvino.ir_text import IR
 from tests.model.openvino.oracle import Oracle
 from tests.model.openvino.rewriting import problems
 
@@ -22,12 +21,15 @@ GROUPS = {
     "names": accepted_weights.NAMES,
     "state": accepted_weights.STATE,
 }
+# Runs of these crash OpenVINO, sooner or later.
+NOT_RUN = ("constants: packed, size too large", "constants: unused bits set")
 VARIANTS = {f"{group}: {name}": ir for group, irs in GROUPS.items() for name, ir in irs.items()}
 
 
-@pytest.mark.parametrize("ir", VARIANTS.values(), ids=VARIANTS)
-def test_load_save_gives_the_same_model(ir: IR, oracle: Oracle, tmp_path: Path) -> None:
-    source = ir.write(tmp_path)
+@pytest.mark.parametrize("name", VARIANTS)
+def test_load_save_gives_the_same_model(name: str, oracle: Oracle, tmp_path: Path) -> None:
+    source = VARIANTS[name].write(tmp_path)
     assert oracle.error(source) is None, "OpenVINO does not read this variant"
     assert problems(oracle, source, tmp_path, ports=False) == []
-    assert not oracle.run(source, tmp_path / "rewritten.xml")
+    if name not in NOT_RUN:
+        assert not oracle.run(source, tmp_path / "rewritten.xml")
