@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import onnx
-from google.protobuf.message import Message
 from onnx import AttributeProto
 
 from maxfold.model import attributes
 from maxfold.model.data import AttributeData, ProtoData, SparseData, StoredData, TensorData, raw_bytes, tensor_proto
-from maxfold.model.external import EXTERNAL_BYTES, PLACE_KEYS, ExternalLayout
+from maxfold.model.external import EXTERNAL_BYTES, ExternalLayout
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, scopes_of
 from maxfold.model.model import ONNX_DOMAINS, Model
+from maxfold.model.onnx_tensors import bring_in, renamed_tensor, set_text, sparse_tensor, tensor_shell, to_bytes
 from maxfold.model.order import node_reads
 from maxfold.model.storage import Region
 from maxfold.model.types import is_as_declared, value_info
@@ -28,10 +28,6 @@ _GRAPH_NODE, _GRAPH_INITIALIZER, _GRAPH_SPARSE, _GRAPH_INPUT, _GRAPH_OUTPUT, _GR
 _FUNCTION_INPUT, _FUNCTION_OUTPUT, _FUNCTION_NODE, _FUNCTION_VALUE_INFO = 4, 5, 7, 12
 _NODE_ATTRIBUTE = 5
 _ATTRIBUTE_T = 5
-
-_DATA_FIELDS = (
-    "float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data",
-)  # fmt: skip
 
 
 def encode_model(
@@ -72,7 +68,7 @@ class _Encoder:
 
     def model(self) -> Pieces:
         model = self._model
-        out = Pieces([_bytes(_model_rest(model))])
+        out = Pieces([to_bytes(_model_rest(model))])
         out.add_field(_MODEL_GRAPH, self._graph(model.graph))
         for function in model.functions:
             out.add_field(_MODEL_FUNCTIONS, self._function(function))
@@ -81,23 +77,23 @@ class _Encoder:
     def _graph(self, graph: Graph) -> Pieces:
         out = Pieces()
         self._nodes(graph, _GRAPH_NODE, out)
-        out.add(_bytes(_rest_of(graph)))
+        out.add(to_bytes(_rest_of(graph)))
         for constant in graph.constants:
             if constant.is_node or self._needs_node(constant):
                 continue
             if isinstance(constant.data, SparseData):
-                out.add_field(_GRAPH_SPARSE, _sparse(constant))
+                out.add_field(_GRAPH_SPARSE, sparse_tensor(constant))
             else:
                 out.add_field(_GRAPH_INITIALIZER, self._tensor(constant, constant.name, is_initializer=True))
         for tensor in graph.inputs:
-            out.add_field(_GRAPH_INPUT, _bytes(_info(tensor, graph.input_info.get(tensor.name))))
+            out.add_field(_GRAPH_INPUT, to_bytes(_info(tensor, graph.input_info.get(tensor.name))))
         for tensor, info in zip(graph.outputs, _output_infos(graph), strict=True):
-            out.add_field(_GRAPH_OUTPUT, _bytes(_info(tensor, info)))
+            out.add_field(_GRAPH_OUTPUT, to_bytes(_info(tensor, info)))
         self._value_info(graph, _GRAPH_VALUE_INFO, out)
         return out
 
     def _function(self, function: Function) -> Pieces:
-        out = Pieces([_bytes(_rest_of(function))])
+        out = Pieces([to_bytes(_rest_of(function))])
         for number, tensors in ((_FUNCTION_INPUT, function.inputs), (_FUNCTION_OUTPUT, function.outputs)):
             for tensor in tensors:
                 out.add_field(number, tensor.name.encode())
@@ -108,7 +104,7 @@ class _Encoder:
     def _value_info(self, graph: Graph, number: int, out: Pieces) -> None:
         for info in graph.value_info:
             if info.name not in graph.forgotten:
-                out.add_field(number, _bytes(info))
+                out.add_field(number, to_bytes(info))
 
     def _needs_node(self, constant: Constant) -> bool:
         """Whether a constant must be a Constant node: functions have no initializers, and before IR version 4 an
@@ -145,18 +141,18 @@ class _Encoder:
     def _node(self, node: Node) -> Pieces | bytes:
         proto = node.proto
         if proto is not None and _is_same(node, proto) and not any(map(attributes.is_nested, node.attrs.values())):
-            return _bytes(proto)
+            return to_bytes(proto)
         rest = onnx.NodeProto()
         if proto is not None:
             rest.CopyFrom(proto)
             for field in ("input", "output", "attribute"):
                 rest.ClearField(field)
-        _set_text(rest, "op_type", node.op)
-        _set_text(rest, "name", node.name)
-        _set_text(rest, "domain", node.domain or "")
+        set_text(rest, "op_type", node.op)
+        set_text(rest, "name", node.name)
+        set_text(rest, "domain", node.domain or "")
         rest.input.extend(tensor.name for tensor in node.inputs)
         rest.output.extend(tensor.name for tensor in node.outputs)
-        head, tail = split_fields(_bytes(rest), _NODE_ATTRIBUTE)
+        head, tail = split_fields(to_bytes(rest), _NODE_ATTRIBUTE)
         out = Pieces([head])
         originals = {entry.name: entry for entry in proto.attribute} if proto is not None else {}
         for name, value in node.attrs.items():
@@ -167,8 +163,8 @@ class _Encoder:
     def _attribute(self, name: str, value: Any, original: AttributeProto | None) -> Pieces | bytes:
         if not attributes.is_nested(value):
             if original is not None and attributes.is_unchanged(original, value):
-                return _bytes(original)
-            return _bytes(attributes.encode(name, value))
+                return to_bytes(original)
+            return to_bytes(attributes.encode(name, value))
         items: Sequence[Any] = value if isinstance(value, list) else [value]
         is_graph = isinstance(items[0], Graph)
         rest = AttributeProto(name=name)
@@ -178,7 +174,7 @@ class _Encoder:
             rest.type = _nested_kind(is_graph, isinstance(value, list))
         rest.ClearField(_NESTED_FIELDS[is_graph, isinstance(value, list)])
         number = _NESTED_NUMBERS[is_graph, isinstance(value, list)]
-        head, tail = split_fields(_bytes(rest), number)
+        head, tail = split_fields(to_bytes(rest), number)
         out = Pieces([head])
         for item in items:
             out.add_field(number, self._graph(item) if is_graph else self._tensor(item, item.name))
@@ -195,7 +191,7 @@ class _Encoder:
             rest.ClearField("attribute")
             rest.output[0] = constant.name
             original = origin.attribute[0]
-        head, tail = split_fields(_bytes(rest), _NODE_ATTRIBUTE)
+        head, tail = split_fields(to_bytes(rest), _NODE_ATTRIBUTE)
         out = Pieces([head])
         out.add_field(_NODE_ATTRIBUTE, self._constant_attribute(constant, original))
         out.add(tail)
@@ -203,14 +199,14 @@ class _Encoder:
 
     def _constant_attribute(self, constant: Constant, original: AttributeProto | None) -> Pieces | bytes:
         if original is not None and isinstance(constant.data, (ProtoData, SparseData, AttributeData)):
-            return _bytes(original)
+            return to_bytes(original)
         value = AttributeProto(name="value", type=AttributeProto.TENSOR)
         name = ""
         if original is not None and original.HasField("t"):
             name = original.t.name
             value.CopyFrom(original)
             value.ClearField("t")
-        head, tail = split_fields(_bytes(value), _ATTRIBUTE_T)
+        head, tail = split_fields(to_bytes(value), _ATTRIBUTE_T)
         out = Pieces([head])
         out.add_field(_ATTRIBUTE_T, self._tensor(constant, name))
         out.add(tail)
@@ -219,13 +215,13 @@ class _Encoder:
     def _tensor(self, constant: Constant, name: str, *, is_initializer: bool = False) -> Pieces | bytes:
         data = constant.data
         if isinstance(data, ProtoData) and not self._moves_out(data, is_initializer):
-            return _bytes(_renamed(data.proto, name))
-        shell = _shell(constant, name)
+            return to_bytes(renamed_tensor(data.proto, name))
+        shell = tensor_shell(constant, name)
         if data.dtype is not None and data.dtype.kind == "string":
             shell.string_data.extend(tensor_proto(data.array(), data.dtype).string_data)
-            return _bytes(shell)
+            return to_bytes(shell)
         if self._max_data_bytes is not None and data.nbytes > self._max_data_bytes:
-            return _bytes(shell)
+            return to_bytes(shell)
         values: Region | bytes
         if isinstance(data, StoredData):
             values = data.region
@@ -235,10 +231,10 @@ class _Encoder:
         if self._moves_out(data, is_initializer):
             assert self._layout is not None
             self._layout.place(shell, values)
-            return _bytes(shell)
-        _bring_in(shell)
+            return to_bytes(shell)
+        bring_in(shell)
         field = data.field if isinstance(data, StoredData) and data.field is not None else RAW_DATA
-        head, tail = split_fields(_bytes(shell), field)
+        head, tail = split_fields(to_bytes(shell), field)
         out = Pieces([head])
         out.add_field(field, values)
         out.add(tail)
@@ -264,66 +260,6 @@ def _is_free(constant: Constant, reader: Node) -> bool:
     if constant.position < 0 or reader.proto is None:
         return True
     return [tensor.name for tensor in reader.inputs] != list(reader.proto.input)
-
-
-def _shell(constant: Constant, name: str) -> onnx.TensorProto:
-    """A tensor's fields without its data: those of the file, with the shape and type that it has now."""
-    shell = onnx.TensorProto()
-    origin = constant.origin
-    if isinstance(origin, onnx.NodeProto):
-        origin = origin.attribute[0].t if origin.attribute[0].HasField("t") else None
-    if isinstance(origin, onnx.TensorProto):
-        shell.CopyFrom(origin)
-        for field in _DATA_FIELDS:
-            shell.ClearField(field)
-    data = constant.data
-    if not isinstance(data, StoredData) or not isinstance(origin, onnx.TensorProto):
-        assert data.dtype is not None
-        assert data.dtype.onnx is not None
-        shell.data_type = data.dtype.onnx
-        shell.ClearField("dims")
-        shell.dims.extend(data.shape)
-    _set_text(shell, "name", name)
-    return shell
-
-
-def _bring_in(shell: onnx.TensorProto) -> None:
-    """Makes a tensor that had external data one that has its own; entries that do not say where it is stay."""
-    if shell.data_location != onnx.TensorProto.EXTERNAL:
-        return
-    shell.ClearField("data_location")
-    kept = [(entry.key, entry.value) for entry in shell.external_data if entry.key not in PLACE_KEYS]
-    shell.ClearField("external_data")
-    for key, value in kept:
-        shell.external_data.add(key=key, value=value)
-
-
-def _renamed(proto: onnx.TensorProto, name: str) -> onnx.TensorProto:
-    if proto.name == name:
-        return proto
-    renamed = onnx.TensorProto()
-    renamed.CopyFrom(proto)
-    renamed.name = name
-    return renamed
-
-
-def _sparse(constant: Constant) -> bytes:
-    assert isinstance(constant.data, SparseData)
-    proto = onnx.SparseTensorProto()
-    proto.CopyFrom(constant.data.proto)
-    _set_text(proto.values, "name", constant.name)
-    return _bytes(proto)
-
-
-def _bytes(proto: Message) -> bytes:
-    serialized: bytes = proto.SerializeToString(deterministic=True)
-    return serialized
-
-
-def _set_text(proto: Any, field: str, value: str) -> None:
-    """Sets a string field only where it differs, so that absent and empty stay what they were."""
-    if getattr(proto, field) != value:
-        setattr(proto, field, value)
 
 
 def _is_same(node: Node, proto: onnx.NodeProto) -> bool:
@@ -367,8 +303,8 @@ def _model_rest(model: Model) -> onnx.ModelProto:
     """The model's own fields, with what a graphsurgeon script may have changed on the graph."""
     rest, graph = onnx.ModelProto(), model.graph
     rest.CopyFrom(model.proto)
-    _set_text(rest, "producer_name", graph.producer_name or "")
-    _set_text(rest, "producer_version", graph.producer_version or "")
+    set_text(rest, "producer_name", graph.producer_name or "")
+    set_text(rest, "producer_version", graph.producer_version or "")
     if graph.ir_version and graph.ir_version != rest.ir_version:
         rest.ir_version = graph.ir_version
     imported = {entry.domain for entry in rest.opset_import}
@@ -398,8 +334,8 @@ def _rest_of(graph: Graph) -> Any:
     assert graph.proto is not None
     rest: Any = type(graph.proto)()
     rest.CopyFrom(graph.proto)
-    _set_text(rest, "name", graph.name)
-    _set_text(rest, "doc_string", graph.doc_string or "")
+    set_text(rest, "name", graph.name)
+    set_text(rest, "doc_string", graph.doc_string or "")
     if isinstance(graph, Function):
         imported = {entry.domain for entry in rest.opset_import}
         for domain in _new_domains(graph):
