@@ -17,6 +17,7 @@ from bench.table import console, print_header, print_results
 def _compare(arguments: list[str]) -> int:
     parser = options.parser("", "Compares tools on a folder of models.", repeat=5)
     parser.add_argument("models", type=Path, metavar="MODELS_DIR", help="searched recursively for *.onnx")
+    parser.epilog = "Other commands: `python -m bench scale -h` and `python -m bench start -h`."
     parser.add_argument("--only", metavar="GLOB", help="only models whose path in the folder matches")
     chosen = parser.parse_args(arguments)
     folder: Path = chosen.models.resolve()

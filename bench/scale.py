@@ -47,8 +47,8 @@ CASES: tuple[Case, ...] = (
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
 
 
-def _copy_seconds(path: Path, folder: Path, repeat: int, timeout_seconds: float) -> float | None:
-    """Median wall seconds of `cp` of the model's files into an empty folder."""
+def _copy_seconds(path: Path, folder: Path, repeat: int, timeout_seconds: float) -> list[float]:
+    """Wall seconds of each `cp` of the model's files into an empty folder."""
     seconds = []
     for _ in range(repeat):
         target = folder / "copy"
@@ -57,22 +57,23 @@ def _copy_seconds(path: Path, folder: Path, repeat: int, timeout_seconds: float)
         taken, _, error = run_process(["cp", *files, str(target)], folder, timeout_seconds)
         shutil.rmtree(target)
         os.sync()
-        if error is not None:
-            return None
-        seconds.append(taken)
-    return median(seconds)
+        if error is None:
+            seconds.append(taken)
+    return seconds
 
 
 def _nodes_text(result: ToolResult) -> str:
     return "-" if result.verdict is None or result.verdict.nodes is None else str(result.verdict.nodes)
 
 
-def _outputs_text(result: ToolResult) -> str:
+def _outputs_text(model: ModelResult, result: ToolResult) -> str:
     if result.error:
         return "timed out" if result.error.startswith("timed out") else "failed"
-    if result.verdict is None:
+    verdict = result.verdict
+    if verdict is None:
         return "-"
-    return "invalid" if result.verdict.checker and result.verdict.outputs == "same bits" else result.verdict.outputs
+    broken = verdict.checker and not model.original.checker
+    return "invalid" if broken and verdict.outputs != "does not run" else verdict.outputs
 
 
 def _print_case(out: Console, model: ModelResult, copy_seconds: float | None) -> None:
@@ -95,7 +96,7 @@ def _print_case(out: Console, model: ModelResult, copy_seconds: float | None) ->
             "-" if cpu is None else f"{cpu:.2f}",
             "-" if result.peak_bytes is None or result.error else f"{result.peak_bytes / 1e6:.0f}",
             ratio_text(model.memory_ratio(result)),
-            _outputs_text(result),
+            _outputs_text(model, result),
         )
     out.print(table)
     out.print()
@@ -129,11 +130,12 @@ def _run_case(
     with progress.status(f"{case.name}: writing the model") as status:
         case.make(path)
         os.sync()
-        copy_seconds = None
+        # Half of the copies before the tools and half after, as the machine may drift.
+        copies: list[float] = []
         if case.group == "external":
             status.update(f"{case.name}: cp")
             warm(*model_files(path))
-            copy_seconds = _copy_seconds(path, work, repeat, timeout_seconds)
+            copies += _copy_seconds(path, work, repeat, timeout_seconds)
         comparison = Comparison(
             bench,
             work,
@@ -143,9 +145,11 @@ def _run_case(
             progress=status.update,
         )
         result = comparison.model(case.name, path)
+        if case.group == "external":
+            copies += _copy_seconds(path, work, repeat, timeout_seconds)
     shutil.rmtree(work)
     shutil.rmtree(inputs)
-    return result, copy_seconds
+    return result, median(copies) if copies else None
 
 
 def _timed_out(results: list[ModelResult], group: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from maxfold.cli.formats import FORMAT_NAMES, IR
 from maxfold.cli.layout import bytes_text, change_text, columns, counted, indented, plain, print_lines
 
 if TYPE_CHECKING:
@@ -38,9 +39,13 @@ def _section(title: str, lines: Iterable[Text], *, is_optional: bool = True) -> 
 
 
 def _about(inspection: Inspection) -> list[Text]:
-    opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in inspection.opsets.items())
+    is_ir = inspection.format == IR
+    opsets = ", ".join(
+        domain if is_ir else f"{domain or 'ai.onnx'} {version}" for domain, version in inspection.opsets.items()
+    )
+    version = f"{'' if is_ir else 'IR '}version {inspection.ir_version}"
     rows = [
-        ["format", f"{inspection.format.upper()}, IR version {inspection.ir_version}"],
+        ["format", f"{FORMAT_NAMES[inspection.format]}, {version}"],
         ["operator sets", opsets],
         ["producer", inspection.producer],
         ["graph", inspection.graph_name],
@@ -85,7 +90,8 @@ def _operators(inspection: Inspection, width: int) -> list[Text]:
 
 
 def _constants_title(inspection: Inspection) -> str:
-    outside = f", {inspection.external_constants:,} in other files" if inspection.external_constants else ""
+    is_apart = inspection.external_constants and inspection.format != IR
+    outside = f", {inspection.external_constants:,} in other files" if is_apart else ""
     return f"{counted(inspection.constants, 'constant')}, {bytes_text(inspection.constant_bytes)}{outside}"
 
 

@@ -93,7 +93,7 @@ def _notes(outcome: Outcome, options: OptimizeOptions) -> list[Text]:
     notes = []
     if report.declines and not options.explain:
         notes.append(plain(f"{counted(len(report.declines), 'rewrite')} declined (--explain says why)"))
-    if report.relaxed_gain:
+    if report.relaxed_gain and outcome.conversion is None:
         notes.append(plain(f"--math relaxed would remove {counted(report.relaxed_gain, 'more node')}"))
     if report.math == "relaxed":
         notes.append(plain("--math relaxed: results may be rounded differently"))

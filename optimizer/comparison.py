@@ -86,6 +86,8 @@ def _compare_many(name: str, expected: Any, actual: Any, run: int) -> OutputComp
 def _same_bits(left: Array, right: Array) -> bool:
     if left.dtype.kind not in "fc" and left.dtype.isbuiltin:
         return bool((left == right).all())
+    if not left.size:
+        return True
     codes = [np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1) for array in (left, right)]
     return bool(((codes[0] == codes[1]).all(axis=1) | _both_nan(left, right).reshape(-1)).all())
 

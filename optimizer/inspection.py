@@ -8,9 +8,15 @@ from typing import Any
 
 from maxfold.model import Model, dtypes
 from maxfold.model.data import StoredData
-from maxfold.model.graph import Constant, Graph, Tensor
+from maxfold.model.graph import Constant, Graph, Node, Tensor
+from maxfold.model.model import ONNX_DOMAINS
+from maxfold.model.openvino import text
+from maxfold.model.openvino.document import tag
+from maxfold.model.openvino.ir import Net, port_of
 
 INSPECTION_SCHEMA = "maxfold.inspection/1"
+
+_OPENVINO_OPSET = "openvino.opset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +47,10 @@ class ConstantInfo:
 class Inspection:
     """What a model holds. Nodes are counted in all scopes, Constant nodes not; sizes are stored bytes.
 
-    `operators` counts nodes by operator, with the domain before it where that is not ONNX's own; the most frequent
-    come first. `largest_constants` lists at most ten.
+    `operators` counts nodes by operator, with the domain before it where that is neither ONNX's nor OpenVINO's own; the
+    most frequent come first. `opsets` has the version of each domain; of IR, those operator sets that its operations
+    name, as "opset8". `metadata` of IR is its rt_info, nested names joined by dots. `largest_constants` lists at most
+    ten.
     """
 
     format: str
@@ -73,18 +81,14 @@ def inspect(model: Model) -> Inspection:
     """What a model holds; no weight is read."""
     scopes = list(model.scopes())
     constants = [constant for scope in scopes for constant in scope.constants]
-    operators = Counter(
-        f"{node.domain}.{node.op}" if node.domain not in (None, "", "ai.onnx") else node.op
-        for scope in scopes
-        for node in scope.nodes
-        if node.op != "Constant"
-    )
+    operators = Counter(_operator(node) for scope in scopes for node in scope.nodes if node.op != "Constant")
     graph = model.graph
+    rt_info = {} if model.net is None else _rt_info(model.net)
     return Inspection(
         format=model.format,
-        ir_version=model.ir_version,
-        opsets=model.opsets(graph),
-        producer=" ".join(filter(None, (graph.producer_name, graph.producer_version))),
+        ir_version=model.ir_version if model.net is None else model.net.version,
+        opsets=model.opsets(graph) if model.net is None else _openvino_opsets(scopes),
+        producer=" ".join(filter(None, (graph.producer_name, graph.producer_version))) or _openvino_producer(rt_info),
         graph_name=graph.name or "",
         doc_string=model.proto.doc_string or graph.doc_string or "",
         inputs=tuple(_tensor(tensor, graph) for tensor in graph.inputs),
@@ -97,12 +101,48 @@ def inspect(model: Model) -> Inspection:
         constant_bytes=sum(constant.data.nbytes for constant in constants),
         external_constants=sum(map(_is_external, constants)),
         largest_constants=tuple(map(_constant, sorted(constants, key=lambda item: -item.data.nbytes)[:10])),
-        metadata={entry.key: entry.value for entry in model.proto.metadata_props},
+        metadata={entry.key: entry.value for entry in model.proto.metadata_props} | rt_info,
         file_bytes=model.file_bytes,
     )
 
 
+def _operator(node: Node) -> str:
+    domain = node.domain or ""
+    is_usual = domain in ONNX_DOMAINS or domain.startswith(_OPENVINO_OPSET)
+    return node.op if is_usual else f"{domain}.{node.op}"
+
+
+def _openvino_opsets(scopes: list[Graph]) -> dict[str, int]:
+    domains = {node.domain or "" for scope in scopes for node in scope.nodes}
+    numbers = {domain.removeprefix(_OPENVINO_OPSET) for domain in domains if domain.startswith(_OPENVINO_OPSET)}
+    return {f"opset{number}": number for number in sorted(int(number) for number in numbers if number.isdecimal())}
+
+
+def _openvino_producer(rt_info: dict[str, str]) -> str:
+    return next((f"OpenVINO {rt_info[key]}" for key in ("Runtime_version", "MO_version") if key in rt_info), "")
+
+
+def _rt_info(net: Net) -> dict[str, str]:
+    """What the model's rt_info says: values by the names of the elements they stand in."""
+    found: dict[str, str] = {}
+    pending = [("", item) for element in net.extra if tag(element) == "rt_info" for item in element]
+    while pending:
+        place, element = pending.pop(0)
+        name = f"{place}.{tag(element)}" if place else tag(element)
+        if element.get("value") is not None:
+            found[name] = element.get("value")
+        pending += [(name, item) for item in element if tag(item)]
+    return found
+
+
 def _tensor(tensor: Tensor, graph: Graph) -> TensorInfo:
+    port = port_of(tensor)
+    if port is not None and tensor.shape is None and "parameter" not in tensor.__dict__:
+        # What an IR says of its outputs stands at the port that makes them.
+        listed = dtypes.from_openvino(text.precision_dtype(port.precision, f"output {tensor.name!r}"))
+        dims = [text.integer(dim, "a dimension") for dim in port.dims]
+        open_shape = tuple(None if dim < 0 else dim for dim in dims)
+        return TensorInfo(tensor.name, "tensor", None if listed is None else str(listed), open_shape)
     found = None if tensor.dtype is None else dtypes.from_numpy(tensor.dtype)
     shape = None if tensor.shape is None else tuple(tensor.shape)
     has_default = isinstance(tensor, Constant) and tensor.name in graph.input_info

@@ -196,7 +196,8 @@ def _openvino_values(tensor: Any) -> Array:
 
 
 def _line(error: Exception) -> str:
-    """A runtime's message without its places in source files, shortened."""
-    words = " ".join(str(error).split())
-    told = words.split("Exception from src/")[-1].partition(": ")[2] if "Exception from src/" in words else words
+    """A runtime's message in one line: the innermost reason, without places in the runtime's source, shortened."""
+    words = " ".join(str(error).split()).rpartition("Status Message: ")[2]
+    _, place, rest = words.rpartition("Exception from src/")
+    told = rest.partition(": ")[2] if place else words
     return (told or words)[:300]

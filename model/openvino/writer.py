@@ -93,8 +93,9 @@ class Weights:
         return self._offsets[constant]
 
     def writer(self) -> Writer:
-        """What writes the file."""
-        return parts_writer(self._parts)
+        """What writes the file. OpenVINO maps no empty file, not even for empty constants."""
+        parts = self._parts or ([(0, b"\0")] if self._offsets else [])
+        return parts_writer(parts)
 
 
 def _stored(data: TensorData) -> Region | bytes:

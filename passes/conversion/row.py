@@ -23,8 +23,8 @@ class Row:
     attributes that the ONNX side may have, `openvino_attributes` those of the OpenVINO side with the defaults that its
     reader has; a node with any other is refused. `onnx_versions` and `openvino_versions` are the first and last
     operator sets of the operator's own versions that the row knows (a later operator set that leaves the operator
-    alone is fine; 0 as last: no end known yet). `tolerance` says how exact results are, `limits` what is refused or differs.
-    A direction that is None does not exist.
+    alone is fine; 0 as last: no end known yet). `tolerance` says how exact results are, `limits` what is refused or
+    differs. A direction that is None does not exist.
     """
 
     onnx: str

@@ -28,9 +28,14 @@ class Target:
     def fresh(self, base: str) -> str:
         """A name that no tensor or node of the target has."""
         count = self._names.get(base, 0)
-        self._names[base] = count + 1
-        name = base if not count and base else f"{base}_{count}"
-        return name if name == base or name not in self._names else self.fresh(base)
+        name = base
+        while not name or name in self._names:
+            name = f"{base}_{count}"
+            count += 1
+        self._names[name] = 1
+        if name != base:
+            self._names[base] = count
+        return name
 
     def constant(self, data: TensorData, base: str) -> Constant:
         """A new constant."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import onnx
 from onnx import numpy_helper
@@ -31,11 +32,12 @@ from maxfold.passes.conversion.names import BOUNDS_KEY, named_shape, symbols_of
 from maxfold.passes.conversion.site import Shape, Site, Target
 from maxfold.passes.conversion.walk import Refusals, row_for
 
+if TYPE_CHECKING:
+    from maxfold.passes.conversion.row import Row
+
 # The operator sets that the rows write.
 OPSETS = (13, 21)
 DEFAULT_OPSET = 17
-# What onnx raises for a node whose types it cannot derive.
-_NOT_DERIVED = (onnx.shape_inference.InferenceError, onnx.defs.SchemaError, onnx.checker.ValidationError)
 # Values up to this size take part in shape inference.
 _SMALL_BYTES = 4096
 
@@ -48,6 +50,8 @@ class OnnxTarget(Target):
         self.opset = opset
         self.imports = [onnx.helper.make_opsetid("", opset)]
         self.types: dict[Tensor, onnx.TypeProto] = {}
+        # What onnx says of nodes whose types do not belong together.
+        self.rejected: dict[Node, str] = {}
         self.known: dict[Tensor, Array] = {}
 
     def type_of(self, tensor: Tensor) -> onnx.TypeProto | None:
@@ -84,7 +88,10 @@ class OnnxTarget(Target):
         try:
             schema = onnx.defs.get_schema(node.op, self.opset)
             derived = onnx.shape_inference.infer_node_outputs(schema, proto, types, data, opset_imports=self.imports)
-        except (*_NOT_DERIVED, RuntimeError, ValueError, KeyError):
+        except onnx.checker.ValidationError as error:
+            self.rejected[node] = str(error)
+            return
+        except (onnx.shape_inference.InferenceError, onnx.defs.SchemaError, RuntimeError, ValueError, KeyError):
             return
         self.types.update((tensor, derived[tensor.name]) for tensor in node.outputs if tensor.name in derived)
 
@@ -104,6 +111,8 @@ class OnnxTarget(Target):
                 name = onnx.TensorProto.DataType.Name(found.tensor_type.elem_type).lower()
                 if f"tensor({name})" not in formal.types:
                     raise UnsupportedError(f"{node.op} of operator set {self.opset} has no {name}")
+        if node in self.rejected:
+            raise UnsupportedError(f"{node.op} of operator set {self.opset} cannot be written: {self.rejected[node]}")
 
 
 class OnnxSite(Site):
@@ -213,11 +222,11 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
     for name in outputs:
         target.fresh(name)
     for tensor in graph.inputs:
-        refusals.attempt(None, "Parameter", tensor.name, lambda tensor=tensor: _input(tensor, target, symbols, model))  # type: ignore[misc]
+        refusals.attempt("Parameter", tensor.name, lambda tensor=tensor: _input(tensor, target, symbols, model))  # type: ignore[misc]
     for constant in graph.constants:
-        refusals.attempt(None, "Const", constant.name, lambda constant=constant: _constant(constant, target))  # type: ignore[misc]
+        refusals.attempt("Const", constant.name, lambda constant=constant: _constant(constant, target))  # type: ignore[misc]
     for node in sorted_nodes(graph):
-        refusals.attempt_node(node, target, lambda node=node: _node(node, target, table))  # type: ignore[misc]
+        refusals.attempt_node(node, target, partial(_row, node, table), partial(_convert, node, target))
     refusals.raise_if_any()
     _outputs(model, target, outputs, symbols)
     proto = onnx.ModelProto(ir_version=onnx.helper.find_min_ir_version_for(target.imports), producer_name="maxfold")
@@ -233,7 +242,7 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
     return Model(graph=converted, proto=proto, path=model.path, file_bytes=model.file_bytes)
 
 
-def _node(node: Node, target: OnnxTarget, table: Any) -> None:
+def _row(node: Node, table: Any) -> Row:
     row = row_for(table.by_openvino, node, domain_of(node), "openvino", node.op)
     unknown = sorted(name for name, value in node.attrs.items() if name not in row.openvino_attributes)
     if unknown:
@@ -243,6 +252,11 @@ def _node(node: Node, target: OnnxTarget, table: Any) -> None:
     version = node.domain.removeprefix("openvino.opset")
     if not version.isdecimal() or not row.openvino_versions[0] <= int(version):
         raise UnsupportedError(f"its version {version!r} is not covered")
+    return row
+
+
+def _convert(node: Node, target: OnnxTarget, row: Row) -> None:
+    assert row.to_onnx is not None
     count = len(target.graph.nodes)
     row.to_onnx(OnnxSite(node, target, row.openvino_attributes))
     for made in target.graph.nodes[count:]:
@@ -268,7 +282,8 @@ def _input(tensor: Tensor, target: OnnxTarget, symbols: dict[str, list[str | Non
         raise UnsupportedError("an f16 input of an IR of version 10 is read as f32 by OpenVINO, which is not covered")
     port = port_of(tensor)
     names = split_names(port.names or "") if port is not None else []
-    name = target.fresh(names[0] if names else parameter.layer.name)
+    # The input's own name where it has it, for the names of a port are sorted and other tensors' may be among them.
+    name = target.fresh(parameter.layer.name if not names or parameter.layer.name in names else names[0])
     shape = named_shape(tensor, name, symbols)
     made = new_variable(name, target.graph)
     made.dtype, made.shape = dtype.numpy, shape

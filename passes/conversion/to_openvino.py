@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import onnx
 import onnx_graphsurgeon as gs
 
 from maxfold.model.dtypes import DType, from_numpy
@@ -19,7 +21,11 @@ from maxfold.passes.conversion.names import symbols_to_rt_info
 from maxfold.passes.conversion.site import Shape, Site, Target
 from maxfold.passes.conversion.walk import Refusals, row_for
 
-OPSETS = (1, 16)
+if TYPE_CHECKING:
+    from maxfold.passes.conversion.row import Row
+
+# The rows were compared with the operators of these operator sets.
+NEWEST_KNOWN_OPSET = 28
 
 
 class OpenvinoSite(Site):
@@ -105,17 +111,17 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
     graph = model.graph
     target = Target(graph.name or "model")
     for tensor in graph.inputs:
-        refusals.attempt(None, "graph input", tensor.name, lambda tensor=tensor: _input(tensor, target, model))  # type: ignore[misc]
+        refusals.attempt("graph input", tensor.name, lambda tensor=tensor: _input(tensor, target, model))  # type: ignore[misc]
     for constant in graph.constants:
         if constant not in target.tensors:
-            refusals.attempt(None, "constant", constant.name, lambda constant=constant: _constant(constant, target))  # type: ignore[misc]
+            refusals.attempt("constant", constant.name, lambda constant=constant: _constant(constant, target))  # type: ignore[misc]
     if model.functions:
         view_functions = {function.name for function in model.functions}
         for node in graph.nodes:
             if node.op in view_functions and view.is_function_call(node):
                 refusals.add(node.op, "it is a model-local function", node.name)
     for node in sorted_nodes(graph):
-        refusals.attempt_node(node, target, lambda node=node: _node(node, target, view, table))  # type: ignore[misc]
+        refusals.attempt_node(node, target, partial(_row, node, view, table), partial(_convert, node, target, view))
     refusals.raise_if_any()
     _outputs(model, target)
     converted = target.graph
@@ -123,7 +129,7 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
     return Model(graph=converted, path=model.path, file_bytes=model.file_bytes, format="openvino", net=net)
 
 
-def _node(node: Node, target: Target, view: View, table: Any) -> None:
+def _row(node: Node, view: View, table: Any) -> Row:
     row = row_for(table.by_onnx, node, domain_of(node), "", node.op)
     unknown = sorted(set(node.attrs) - row.onnx_attributes)
     if unknown:
@@ -133,6 +139,20 @@ def _node(node: Node, target: Target, view: View, table: Any) -> None:
         raise UnsupportedError(f"its version of operator set {opset} is not covered")
     if row.to_openvino is None:
         raise UnsupportedError("it has no way to OpenVINO")
+    if opset > NEWEST_KNOWN_OPSET and _is_changed(node.op, opset):
+        raise UnsupportedError(f"its version of operator set {opset} is newer than the table")
+    return row
+
+
+def _is_changed(operator: str, opset: int) -> bool:
+    try:
+        return int(onnx.defs.get_schema(operator, opset).since_version) > NEWEST_KNOWN_OPSET
+    except onnx.defs.SchemaError:
+        return True
+
+
+def _convert(node: Node, target: Target, view: View, row: Row) -> None:
+    assert row.to_openvino is not None
     row.to_openvino(OpenvinoSite(node, target, view))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from maxfold.model.graph import Node, new_variable
+from maxfold.model.graph import Node
 from maxfold.passes.conversion.errors import ConversionError, Refusal, UnsupportedError
 from maxfold.passes.conversion.site import Target
 
@@ -33,7 +33,7 @@ class Refusals:
         """Notes one refusal."""
         self._found.setdefault((operator, reason), []).append(example)
 
-    def attempt(self, node: Node | None, operator: str, name: str, convert: Callable[[], None]) -> bool:
+    def attempt(self, operator: str, name: str, convert: Callable[[], object]) -> bool:
         """Runs a conversion; returns whether it was refused."""
         try:
             convert()
@@ -42,20 +42,16 @@ class Refusals:
             return True
         return False
 
-    def attempt_node(self, node: Node, target: Target, convert: Callable[[], None]) -> None:
-        """Converts a node, unless what it reads was refused already."""
-        if any(tensor.name and tensor not in target.tensors for tensor in node.inputs):
-            self._stand_in(node, target)
-            return
+    def attempt_node(self, node: Node, target: Target, find: Callable[[], Row], convert: Callable[[Row], None]) -> None:
+        """Finds a node's row and converts the node. Where what it reads was refused, only the row is looked for, since
+        nothing is known of its inputs any more."""
         named = next((tensor.name for tensor in node.outputs if tensor.name), "")
-        if self.attempt(node, node.op, node.name or named, convert):
-            self._stand_in(node, target)
-
-    @staticmethod
-    def _stand_in(node: Node, target: Target) -> None:
-        """Lets the walk go on: the results of a refused node are tensors of which nothing is known."""
-        for tensor in node.outputs:
-            target.tensors.setdefault(tensor, new_variable(tensor.name, target.graph))
+        name = node.name or named
+        if any(tensor.name and tensor not in target.tensors for tensor in node.inputs):
+            self.attempt(node.op, name, find)
+        elif self.attempt(node.op, name, lambda: convert(find())):
+            for tensor in node.outputs:
+                target.tensors.pop(tensor, None)
 
     def raise_if_any(self) -> None:
         """Raises `ConversionError` where anything was refused."""

@@ -82,7 +82,7 @@ UNFORESEEN = [
 @pytest.mark.parametrize(("error", "message"), UNFORESEEN, ids=lambda value: type(value).__name__)
 def test_what_nobody_foresaw(folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str) -> None:
     write(folder / "m.onnx")
-    monkeypatch.setattr(work._Work, "_run", raising(error))
+    monkeypatch.setattr(work.Work, "_run", raising(error))
     line = fails("optimize", "m.onnx", "-o", "out.onnx")
     assert line.startswith(message.replace("\\\\n", "\\n"))
     assert ("this is a bug in maxfold, please report it" in line) == line.startswith("internal error")
@@ -96,7 +96,7 @@ def test_what_nobody_foresaw_in_the_command_itself(folder: Path, monkeypatch: py
 
 
 def test_the_traceback_is_there_for_developers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work._Work, "_run", raising(KeyError("x")))
+    monkeypatch.setattr(work.Work, "_run", raising(KeyError("x")))
     run = maxfold("optimize", "m.onnx", "--check", MAXFOLD_DEBUG="1")
     assert run.status == 2
     assert run.stderr.startswith("Traceback")
@@ -105,7 +105,7 @@ def test_the_traceback_is_there_for_developers(folder: Path, monkeypatch: pytest
 
 def test_an_interrupt(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder / "m.onnx")
-    monkeypatch.setattr(work._Work, "_run", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(work.Work, "_run", raising(KeyboardInterrupt()))
     run = maxfold("optimize", "m.onnx", "-o", "out.onnx")
     assert (run.status, run.stdout, run.stderr) == (130, "", "")
     assert not (folder / "out.onnx").exists()

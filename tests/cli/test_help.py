@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from maxfold.cli import verifying
 from maxfold.cli.completion import complete_choice, complete_passes
-from maxfold.cli.options import _KINDS
+from maxfold.cli.options import _CONVERT_KINDS, _KINDS
 from maxfold.optimizer import catalogue
 from tests.cli.shell import maxfold, process
 
@@ -21,13 +22,26 @@ def test_help(arguments: list[str]) -> None:
     run = maxfold(*arguments)
     assert (run.status, run.stderr) == (0, "")
     assert run.stdout.startswith("Usage: maxfold [OPTIONS] COMMAND [ARGS]...\n")
-    for word in ("optimize", "inspect", "passes", "--version", "--install-completion", "Exit status"):
+    for word in (
+        "optimize",
+        "convert",
+        "verify",
+        "inspect",
+        "passes",
+        "ops",
+        "--version",
+        "--install-completion",
+        "Exit status",
+    ):
         assert word in run.stdout
 
 
 @pytest.mark.parametrize(
-    ("command", "usage"), [("optimize", "INPUT..."), ("inspect", "MODEL"), ("passes", "")], ids=lambda value: value
-)
+    ("command", "usage"),
+    [("optimize", "INPUT..."), ("convert", "INPUT..."), ("verify", "A B"), ("inspect", "MODEL"), ("passes", ""),
+     ("ops", "[NAME]")],
+    ids=lambda value: value,
+)  # fmt: skip
 def test_help_of_a_command(command: str, usage: str) -> None:
     run = maxfold(command, "--help")
     assert (run.status, run.stderr) == (0, "")
@@ -36,10 +50,13 @@ def test_help_of_a_command(command: str, usage: str) -> None:
     assert maxfold(command, "-h").stdout == run.stdout
 
 
-def test_every_option_is_in_the_help_and_the_document() -> None:
-    text = maxfold("optimize", "--help").stdout
+@pytest.mark.parametrize(
+    ("command", "options"), [("optimize", _KINDS), ("convert", _CONVERT_KINDS), ("verify", verifying._KINDS)]
+)
+def test_every_option_is_in_the_help_and_the_document(command: str, options: dict[str, object]) -> None:
+    text = maxfold(command, "--help").stdout
     document = DOCUMENT.read_text(encoding="utf-8")
-    for name in _KINDS:
+    for name in options:
         assert re.search(rf"^  .*--{name}\b", text, re.MULTILINE), name
         assert f"--{name}" in document, name
 
@@ -76,7 +93,8 @@ def completed(line: str) -> list[str]:
 
 
 def test_completion_in_a_shell() -> None:
-    assert completed("maxfold op") == ["optimize"]
+    assert completed("maxfold op") == ["optimize", "ops"]
+    assert completed("maxfold convert --to o") == ["onnx", "openvino"]
     assert completed("maxfold optimize --ma") == ["--math", "--max-growth"]
     assert completed("maxfold optimize --math r") == ["relaxed"]
     assert completed("maxfold optimize --skip fuse-m") == ["fuse-max"]

@@ -94,7 +94,7 @@ def wait_for(path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_being_stopped(folder: Path, number: int, status: int) -> None:
-    run = start(folder, ["optimize", "m.onnx", "-o", "out.onnx"], "work._Work._run = wait")
+    run = start(folder, ["optimize", "m.onnx", "-o", "out.onnx"], "work.Work._run = wait")
     wait_for(folder / "working")
     run.send_signal(number)
     _, stderr = run.communicate(timeout=60)

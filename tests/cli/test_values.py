@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from maxfold.cli import values
-from maxfold.cli.options import _KINDS, OptimizeOptions, _field
+from maxfold.cli.options import _CONVERT_KINDS, _KINDS, ConvertOptions, OptimizeOptions, _field
 from tests.cli.shell import fails
 
 SIZES = [
@@ -53,8 +55,25 @@ def test_texts() -> None:
 
 
 def test_every_option_has_a_kind_and_a_field() -> None:
-    fields = set(OptimizeOptions.__dataclass_fields__) - {"settings"}
+    fields = {field.name for field in dataclasses.fields(OptimizeOptions)} - {"settings"}
     assert {_field(name) for name in _KINDS} == fields
+    fields_of_convert = {field.name for field in dataclasses.fields(ConvertOptions)}
+    assert {_field(name) for name in _CONVERT_KINDS} <= fields_of_convert
+
+
+def test_dims() -> None:
+    assert values.dims("N=4") == (("N", 4),)
+    assert values.dims(["a=b=0", "x:0=12"]) == (("a=b", 0), ("x:0", 12))
+    for value in ("N", "=4", "N=", "N=-1", "N=1.5", [1], 3, None):
+        with pytest.raises(ValueError, match="a dimension and its size"):
+            values.dims(value)
+
+
+def test_differences() -> None:
+    assert [values.difference(value) for value in ("1e-3", 0, 0.5)] == [0.001, 0.0, 0.5]
+    for value in ("", "-1", "nan", "inf", "x", None, []):
+        with pytest.raises(ValueError, match="a number of at least 0"):
+            values.difference(value)
 
 
 BAD_FLAGS = [
@@ -66,7 +85,7 @@ BAD_FLAGS = [
     ("--jobs", "two", "--jobs must be a whole number of at least 1, not 'two'"),
     ("--opset", "1.5", "--opset must be a whole number of at least 1, not '1.5'"),
     ("--passes", ",", "--passes must be one name or more, separated by commas, not ','"),
-    ("--keep", "", "--keep must be a name or a list of names, not ['']"),
+    ("--keep", "", "--keep must be a name or a list of names, not ''"),
     ("--report", "", "--report must be a path, not ''"),
 ]
 

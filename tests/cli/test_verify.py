@@ -1,8 +1,7 @@
-"""`--verify`: the result is run before it is written."""
+"""`optimize --verify`: the result is run before it is written."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import onnx
 import pytest
 
-from maxfold.optimizer import Model, Report, verification
+from maxfold.optimizer import Model, Report, runtimes, verification
 from tests.cli.models import NOT_RUNNABLE, RELAXED_ONLY, content, operators, write, write_external
 from tests.cli.shell import fails, maxfold
 
@@ -79,7 +78,7 @@ def test_a_result_that_does_not_run(folder: Path, monkeypatch: pytest.MonkeyPatc
     spoil(monkeypatch, "NoSuchOperator")
     run = maxfold("optimize", "m.onnx", "-o", "out.onnx", "--verify", "-q")
     assert run.status == 1
-    assert run.stderr.startswith("maxfold: m.onnx: nothing written: the result: onnxruntime cannot load it: ")
+    assert run.stderr.startswith("maxfold: m.onnx: nothing written: the result: ONNX Runtime cannot load it: ")
     assert run.stderr.count("\n") == 1
     assert [path.name for path in folder.iterdir()] == ["m.onnx"]
 
@@ -94,8 +93,8 @@ def test_one_wrong_result_of_several(folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_relaxed_results_may_differ_a_little(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def slightly_off(name: str, expected: Any, actual: Any) -> verification.OutputComparison:
-        return verification.OutputComparison(name, False, 1e-4, 1e-4)
+    def slightly_off(name: str, expected: Any, actual: Any, run: int) -> verification.OutputComparison:
+        return verification.OutputComparison(name, False, 1e-4, 1e-4, run=run)
 
     monkeypatch.setattr(verification, "compare", slightly_off)
     write(folder / "m.onnx", RELAXED_ONLY)
@@ -108,27 +107,28 @@ def test_relaxed_results_may_differ_a_little(folder: Path, monkeypatch: pytest.M
 
 def test_an_input_that_does_not_run(folder: Path) -> None:
     write(folder / "m.onnx", NOT_RUNNABLE)
-    assert fails("optimize", "m.onnx", "-o", "out.onnx", "--verify").startswith("m.onnx: onnxruntime cannot load it: ")
+    assert fails("optimize", "m.onnx", "-o", "out.onnx", "--verify").startswith("m.onnx: ONNX Runtime cannot load it: ")
     assert not (folder / "out.onnx").exists()
 
 
 def test_without_onnxruntime(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find_spec(name))
+    monkeypatch.setattr(runtimes, "find_spec", lambda name: None)
     write(folder / "m.onnx")
     message = fails("optimize", "m.onnx", "-o", "out.onnx", "--verify")
-    assert message == "--verify runs the models in ONNX Runtime, which is not here: pip install 'maxfold[verify]'"
+    assert message == (
+        "verification runs ONNX models in ONNX Runtime, which is not here: pip install 'maxfold[verify]'"
+    )
 
 
 def test_the_verified_file_is_the_written_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bytes] = []
-    right = verification.verify_files
+    right = verification.verify
 
     def watched(first: Path, second: Path, **settings: Any) -> verification.Verification:
         seen.append(second.read_bytes())
         return right(first, second, **settings)
 
-    monkeypatch.setattr("maxfold.optimizer.verify_files", watched)
+    monkeypatch.setattr("maxfold.optimizer.verify", watched)
     write_external(folder / "m.onnx")
     assert maxfold("optimize", "m.onnx", "-o", "out.onnx", "--verify").status == 0
     assert seen == [(folder / "out.onnx").read_bytes()]

@@ -13,7 +13,7 @@ from typing import Any
 import onnx.parser
 import pytest
 
-from maxfold.optimizer import inspection, report, verification
+from maxfold.optimizer import inspection, operator_table, report, verification
 from maxfold.optimizer.pipeline import PassInfo
 from maxfold.passes import DeclineRecord
 from tests.contract.repository import ROOT
@@ -61,8 +61,10 @@ DATACLASSES = {
     | names(inspection.TensorInfo, "inputs[].")
     | names(inspection.ConstantInfo, "largest_constants[]."),
     verification.VERIFICATION_SCHEMA: names(verification.Verification)
+    | names(verification.FedInput, "inputs[].")
     | names(verification.OutputComparison, "outputs[]."),
     "maxfold.passes/1": names(PassInfo, "passes[]."),
+    operator_table.OPERATORS_SCHEMA: names(operator_table.OperatorPair, "operators[]."),
 }
 
 
@@ -78,7 +80,7 @@ def test_nested_fields_that_are_documented_exist(schema: str) -> None:
 
 
 def test_fields_that_the_command_line_prints(model: str) -> None:
-    for arguments in (("optimize", model, "--dry-run", "-q"), ("inspect", model), ("passes",)):
+    for arguments in (("optimize", model, "--dry-run", "-q"), ("inspect", model), ("passes",), ("ops", "max")):
         content = printed(*arguments)
         assert set(content) == {name for name in documented(content["schema"]) if not re.search(r"[.*]", name)}
 

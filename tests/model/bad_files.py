@@ -80,9 +80,7 @@ NOT_MODELS = [
     BadFile("PNG", _content(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(3000))),
     BadFile("zip", _content(b"PK\x03\x04\x14\0\0\0\x08\0" + bytes(range(256)) * 20)),
     BadFile("ELF", _content(b"\x7fELF\x02\x01\x01" + bytes(6000))),
-    BadFile(
-        "Git LFS pointer", _content(b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")
-    ),
+    BadFile("Git LFS pointer", _content(b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")),
     BadFile("tensor", _content(_TENSOR_FILE)),
     BadFile("no graph", _content(ModelProto(ir_version=8, producer_name="nobody").SerializeToString())),
     BadFile("length past the end", _content(_TOO_LONG)),
@@ -150,14 +148,10 @@ def _directory_as_data(models: Path) -> None:
     (models / "w.bin").mkdir()
 
 
-def _placed(
-    offset: str | None = None, length: str | None = None, nbytes: int = 2000
-) -> Callable[[Path], Path]:
+def _placed(offset: str | None = None, length: str | None = None, nbytes: int = 2000) -> Callable[[Path], Path]:
     """The tensor in a file of `nbytes` bytes beside the model."""
     entries = {"location": "w.bin", "offset": offset, "length": length}
-    return _external(
-        _data_file("w.bin", nbytes), **{key: value for key, value in entries.items() if value is not None}
-    )
+    return _external(_data_file("w.bin", nbytes), **{key: value for key, value in entries.items() if value is not None})
 
 
 BAD_EXTERNAL_DATA = [

@@ -184,9 +184,7 @@ def _attributes(elements: int) -> list[AttributeProto]:
         kind(name="untyped", i=1),
     ]
     empty = [
-        kind(name=f"empty {name}", type=number)
-        for name, number in kind.AttributeType.items()
-        if name.endswith("S")
+        kind(name=f"empty {name}", type=number) for name, number in kind.AttributeType.items() if name.endswith("S")
     ]
     return filled + empty
 

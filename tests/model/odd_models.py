@@ -10,9 +10,7 @@ from tests.model.wire import delimited
 
 def one_node_model(initializers: list[TensorProto]) -> ModelProto:
     """A model with one custom node that reads every initializer."""
-    node = NodeProto(
-        op_type="Read", domain="custom", input=[tensor.name for tensor in initializers], output=["y"]
-    )
+    node = NodeProto(op_type="Read", domain="custom", input=[tensor.name for tensor in initializers], output=["y"])
     graph = helper.make_graph([node], "one node", [], [ValueInfoProto(name="y")], initializer=initializers)
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("custom", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
@@ -38,16 +36,12 @@ def _large_tensor_behind_another_kind(model: ModelProto) -> None:
     tensor = raw_tensor("", "FLOAT", 2000)
     model.graph.node[0].attribute.add(name="both", type=AttributeProto.INT, i=1, t=tensor)
     model.graph.node[0].attribute.add(name="none", type=AttributeProto.UNDEFINED, t=tensor)
-    model.graph.node[0].attribute.add(
-        name="list", type=AttributeProto.TENSOR, t=tensor, tensors=[tensor, tensor]
-    )
+    model.graph.node[0].attribute.add(name="list", type=AttributeProto.TENSOR, t=tensor, tensors=[tensor, tensor])
 
 
 def _large_graph_behind_another_kind(model: ModelProto) -> None:
     graph = GraphProto(name="inner", initializer=[raw_tensor("w", "FLOAT", 2000)])
-    model.graph.node[0].attribute.add(
-        name="both", type=AttributeProto.STRING, s=b"s", g=graph, graphs=[graph]
-    )
+    model.graph.node[0].attribute.add(name="both", type=AttributeProto.STRING, s=b"s", g=graph, graphs=[graph])
 
 
 def _large_tensor_behind_a_reference(model: ModelProto) -> None:

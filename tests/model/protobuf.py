@@ -59,9 +59,7 @@ def reachable_types(root: Descriptor) -> list[Descriptor]:
 
 def fields_set(message: Message) -> set[tuple[str, str]]:
     """(message type, field name) of every field that is set anywhere in `message`."""
-    return {
-        (part.DESCRIPTOR.full_name, field.name) for part in walk(message) for field, _ in part.ListFields()
-    }
+    return {(part.DESCRIPTOR.full_name, field.name) for part in walk(message) for field, _ in part.ListFields()}
 
 
 def fields_missing(message: Message) -> list[str]:

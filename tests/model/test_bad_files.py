@@ -104,9 +104,7 @@ WHOLE = _truncation_model()
 
 def _truncations() -> list[int]:
     """Lengths to cut to: close to the borders of fields and inside them, and some at equal distances."""
-    borders = [
-        WHOLE.index(name) for name in (b"weight", b"in branch", b"constant value", b"scattered", b"typed 2")
-    ]
+    borders = [WHOLE.index(name) for name in (b"weight", b"in branch", b"constant value", b"scattered", b"typed 2")]
     borders += [WHOLE.index(raw_tensor("", "FLOAT", 5000).raw_data[:600]) + 10_000, len(WHOLE)]
     message = ModelProto.FromString(WHOLE)
     graph_bytes = message.graph.ByteSize()

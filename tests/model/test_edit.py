@@ -158,6 +158,7 @@ def test_replace_uses_everywhere() -> None:
     n, p = of["n"].outputs[0], of["p"].outputs[0]
     edit.replace_uses(p, n)
     assert (edit.use_count(p), edit.use_count(n)) == (0, 4)
+    assert {of["n"], of["q"], of["r"]} <= set(edit.take_touched())
     edit.remove_node(of["p"])
     assert text(edit).splitlines()[:2] == ["n = Neg(x)", "q = Sum(n, x, n)"]
 

@@ -34,9 +34,7 @@ LARGE = 1024  # bytes from which external_data="always" moves a tensor out
 @pytest.mark.parametrize("external_data", ["auto", "always", "never"])
 @pytest.mark.parametrize("place", ["other directory", "other name", "in place"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_values_stay_the_same(
-    layout: Layout, place: str, external_data: ExternalData, tmp_path: Path
-) -> None:
+def test_values_stay_the_same(layout: Layout, place: str, external_data: ExternalData, tmp_path: Path) -> None:
     expected = scattered_model()
     path = tmp_path / "in.onnx"
     store(expected, path, layout, padding=5)

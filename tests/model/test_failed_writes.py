@@ -60,9 +60,7 @@ def test_a_target_that_cannot_be(model: Model, out: Path, target: str, external_
 
 
 @pytest.mark.parametrize("external_data", KINDS)
-def test_data_that_cannot_be_written_beside_the_model(
-    model: Model, out: Path, external_data: ExternalData
-) -> None:
+def test_data_that_cannot_be_written_beside_the_model(model: Model, out: Path, external_data: ExternalData) -> None:
     (out / "m.onnx").write_bytes(OLD)
     (out / "m.onnx.data").mkdir()
     try:

@@ -92,9 +92,7 @@ def test_every_encoding_is_read(name: str, elements: int) -> None:
 
 @pytest.mark.parametrize("elements", [*range(252, 260), *range(1020, 1028), *range(4094, 4099)])
 def test_sizes_around_round_numbers_come_back(elements: int) -> None:
-    expected = one_node_model(
-        [raw_tensor("bytes", "UINT8", elements), typed_tensor("floats", "FLOAT", elements)]
-    )
+    expected = one_node_model([raw_tensor("bytes", "UINT8", elements), typed_tensor("floats", "FLOAT", elements)])
     assert_same(expected, rewritten(expected))
 
 
@@ -218,9 +216,7 @@ def test_an_odd_model_is_refused_or_kept_whole(spoil: Callable[[ModelProto], Non
     assert_same(expected, actual)
 
 
-@pytest.mark.parametrize(
-    "name", ["with space.onnx", "m\u00f6del.onnx", "-o.onnx", "no suffix", "a.onnx.onnx"]
-)
+@pytest.mark.parametrize("name", ["with space.onnx", "m\u00f6del.onnx", "-o.onnx", "no suffix", "a.onnx.onnx"])
 def test_any_file_name_will_do(name: str, tmp_path: Path) -> None:
     expected = one_node_model([raw_tensor("a", "FLOAT", 2000)])
     path = tmp_path / name

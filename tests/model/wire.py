@@ -110,8 +110,7 @@ def _encode_numbers(field: FieldDescriptor, values: Sequence[Any], style: Style)
     middle = len(values) // 2 if style.pack == "in two parts" else 0
     parts: Iterable[Sequence[Any]] = (values[:middle], values[middle:]) if middle else (values,)
     return [
-        delimited(field.number, b"".join(_number(field, value) for value in part), style.length_bytes)
-        for part in parts
+        delimited(field.number, b"".join(_number(field, value) for value in part), style.length_bytes) for part in parts
     ]
 
 

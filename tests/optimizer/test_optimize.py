@@ -213,7 +213,7 @@ def test_progress_is_told() -> None:
     assert seen
 
 
-class Cancelled(Exception):
+class CancelledError(Exception):
     """What a caller's progress function may raise."""
 
 
@@ -225,9 +225,9 @@ def test_a_cancelled_run_leaves_a_model_that_is_right() -> None:
 
     def cancel(name: str, done: int, total: int) -> None:
         if name == "fuse-max":
-            raise Cancelled
+            raise CancelledError
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(CancelledError):
         optimize(loaded, progress=cancel)
     stream = io.BytesIO()
     save(loaded, stream)

@@ -76,6 +76,20 @@ def test_the_result_takes_the_place_of_the_operand() -> None:
     assert nodes(fused(source)) == "y = Neg(a)\nw = Abs(y)"
 
 
+def test_declarations_of_what_is_renamed_or_gone_go() -> None:
+    source = model("""
+        g (int64[2] a) => (int64[2] y, int64[2] w) <int64 z = {0}, int64[2] n, int64[2] m, int64[2] b> {
+            n = Neg(a)
+            y = Add(n, z)
+            m = Add(y, z)
+            b = Abs(m)
+            w = Neg(b)
+        }""")
+    result = fused(source)
+    assert nodes(result) == "y = Neg(a)\nb = Abs(y)\nw = Neg(b)"
+    assert [info.name for info in result.after.graph.value_info] == ["b"]
+
+
 @pytest.mark.parametrize(
     ("values", "declared"),
     [

@@ -28,9 +28,8 @@ def _broadcast_to_onnx(site: OnnxSite) -> None:
     """Expand; by an axes mapping it needs dimensions of 1 where the mapping has none."""
     mode = site.text("mode").lower()
     target = int64_vector(site, 1)
-    if site.has_input(2):
-        if mode not in ("explicit", "none"):
-            raise UnsupportedError(f"its mode {mode!r} does not go with an axes mapping")
+    # Version 1 writes explicit as none, and may have a mapping that another mode does not read.
+    if mode in ("explicit", "none"):
         site.result(site.add("Expand", [_mapped(site), target]))
         return
     if mode not in ("numpy", "bidirectional"):

@@ -11,6 +11,7 @@ from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
+_FLAGS: dict[str, str | None] = {"transpose_a": "false", "transpose_b": "false"}
 _SUMS = "Sums are made in another order; OpenVINO's CPU computes integers in f32."
 
 
@@ -57,12 +58,12 @@ def _gemm_to_openvino(site: OpenvinoSite) -> None:
 ROWS: tuple[Row, ...] = (
     Row(
         "MatMul", "MatMul", "custom", _matmul_to_openvino, _matmul_to_onnx,
-        openvino_attributes={"transpose_a": "false", "transpose_b": "false"},
+        openvino_attributes=_FLAGS,
         tolerance="relative 1e-5", limits=_SUMS,
     ),
     Row(
         "Gemm", "MatMul", "custom", _gemm_to_openvino, None,
-        onnx_attributes=frozenset({"alpha", "beta", "broadcast", "transA", "transB"}),
+        onnx_attributes=frozenset({"alpha", "beta", "broadcast", "transA", "transB"}), openvino_attributes=_FLAGS,
         tolerance="relative 1e-5", limits=_SUMS,
     ),
 )  # fmt: skip

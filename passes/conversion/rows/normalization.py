@@ -9,7 +9,7 @@ from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
-from maxfold.passes.conversion.rows.tensors import per_channel
+from maxfold.passes.conversion.rows.tensors import narrowed, per_channel, widened
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
@@ -161,13 +161,11 @@ def _mean_variance_to_openvino(site: OpenvinoSite) -> None:
 
 def _mvn_to_onnx(site: OnnxSite) -> None:
     """Step by step: ONNX has only special cases of it."""
-    dtype = site.dtype(0)
-    if dtype is None:
-        raise UnsupportedError("the element type of its input is not known")
-    data, axes = site.input(0), _mvn_axes(site)
+    axes = _mvn_axes(site)
+    data, dtype, back = widened(site)
     centred = site.add("Sub", [data, _mean(site, data, axes)])
     if not site.flag("normalize_variance"):
-        site.result(centred)
+        site.result(narrowed(site, centred, back))
         return
     variance = _mean(site, site.add("Mul", [centred, centred]), axes)
     epsilon = site.constant(site.floating("eps"), dtype.numpy)
@@ -178,7 +176,7 @@ def _mvn_to_onnx(site: OnnxSite) -> None:
         deviation = site.add("Add", [site.add("Sqrt", [variance]), epsilon])
     else:
         raise UnsupportedError(f"its eps_mode {mode!r} is not covered")
-    site.result(site.add("Div", [centred, deviation]))
+    site.result(narrowed(site, site.add("Div", [centred, deviation]), back))
 
 
 def _mean(site: OnnxSite, data: Tensor, axes: list[int]) -> Tensor:
@@ -202,6 +200,10 @@ def _mvn_axes(site: OnnxSite) -> list[int]:
 
 
 _ROUNDING = "Sums are made in another order."
+_MVN: dict[str, str | None] = {
+    "eps": "0", "normalize_variance": "false", "eps_mode": "INSIDE_SQRT", "across_channels": "false",
+    "reduction_axes": "",
+}  # fmt: skip
 _EPSILON: dict[str, str | None] = {"epsilon": "0"}
 
 ROWS: tuple[Row, ...] = (
@@ -212,21 +214,19 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "InstanceNormalization", "MVN", "custom", _instance_to_openvino, None,
-        onnx_attributes=frozenset({"consumed_inputs", "epsilon"}), openvino_versions=(6, 0),
+        onnx_attributes=frozenset({"consumed_inputs", "epsilon"}), openvino_attributes=_MVN, openvino_versions=(6, 0),
         tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
     ),
     Row(
         "LayerNormalization", "MVN", "custom", _layer_to_openvino, None,
-        onnx_attributes=frozenset({"axis", "epsilon", "stash_type"}), openvino_versions=(6, 0),
+        onnx_attributes=frozenset({"axis", "epsilon", "stash_type"}),
+        openvino_attributes=_MVN, openvino_versions=(6, 0),
         tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
     ),
     Row(
         "MeanVarianceNormalization", "MVN", "custom", _mean_variance_to_openvino, _mvn_to_onnx,
         onnx_attributes=frozenset({"axes"}),
-        openvino_attributes={
-            "eps": "0", "normalize_variance": "false", "eps_mode": "INSIDE_SQRT", "across_channels": "false",
-            "reduction_axes": "",
-        },
+        openvino_attributes=_MVN,
         tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
     ),
     Row(

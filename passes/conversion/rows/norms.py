@@ -5,6 +5,7 @@ from __future__ import annotations
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.rows.tensors import narrowed, widened
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
@@ -25,18 +26,19 @@ def _lp_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _normalize_to_onnx(site: OnnxSite) -> None:
-    axes, dtype, mode = site.integers_of(1, "its axes"), site.dtype(0), site.text("eps_mode").lower()
-    if not axes or dtype is None:
-        raise UnsupportedError("it has no axes, or its element type is not known")
+    axes, mode = site.integers_of(1, "its axes"), site.text("eps_mode").lower()
+    if not axes:
+        raise UnsupportedError("it has no axes")
     if mode not in ("add", "max"):
         raise UnsupportedError(f"its eps_mode {mode!r} is not covered")
+    data, dtype, back = widened(site)
     epsilon = site.constant(site.floating("eps"), dtype.numpy)
     if site.opset >= 18:
-        squares = site.add("ReduceSumSquare", [site.input(0), site.constant(axes, "int64")], {"keepdims": 1})
+        squares = site.add("ReduceSumSquare", [data, site.constant(axes, "int64")], {"keepdims": 1})
     else:
-        squares = site.add("ReduceSumSquare", [site.input(0)], {"keepdims": 1, "axes": axes})
+        squares = site.add("ReduceSumSquare", [data], {"keepdims": 1, "axes": axes})
     norm = site.add("Sqrt", [site.add("Add" if mode == "add" else "Max", [squares, epsilon])])
-    site.result(site.add("Div", [site.input(0), norm]))
+    site.result(narrowed(site, site.add("Div", [data, norm]), back))
 
 
 def _lrn_to_openvino(site: OpenvinoSite) -> None:
@@ -64,7 +66,8 @@ def _odd(size: int) -> int:
 ROWS: tuple[Row, ...] = (
     Row(
         "LpNormalization", "ReduceL2", "custom", _lp_to_openvino, None,
-        onnx_attributes=frozenset({"axis", "p"}), openvino_versions=(4, 0), tolerance="relative 1e-5",
+        onnx_attributes=frozenset({"axis", "p"}),
+        openvino_attributes={"keep_dims": "false"}, openvino_versions=(4, 0), tolerance="relative 1e-5",
         limits="p is 1 or 2.",
     ),
     Row(

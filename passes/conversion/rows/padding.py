@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maxfold.model.graph import Tensor
+from maxfold.model.graph import Constant, Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.operands import (
@@ -16,6 +16,7 @@ from maxfold.passes.conversion.rows.operands import (
     openvino_scalar,
     positive_axis,
     refuse_attribute,
+    shape_vector,
 )
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
@@ -30,10 +31,31 @@ def _pad_to_openvino(site: OpenvinoSite) -> None:
     mode = site.attribute("mode", "constant")
     if mode not in _MODES:
         raise UnsupportedError(f"its mode {mode!r} does not exist in OpenVINO")
-    operands = [site.input(0), *_begin_and_end(site)]
-    if mode == "constant":
-        operands.append(_fill(site))
-    site.result(site.add("Pad", operands, {"pad_mode": mode}, opset=_NEGATIVE_PADS))
+    bounds = _begin_and_end(site)
+    fill = [_fill(site)] if mode == "constant" else []
+    if fill and not isinstance(fill[0], Constant):
+        site.result(_filled(site, bounds, fill[0]))
+        return
+    site.result(site.add("Pad", [site.input(0), *bounds, *fill], {"pad_mode": mode}, opset=_NEGATIVE_PADS))
+
+
+def _filled(site: OpenvinoSite, bounds: list[Tensor], fill: Tensor) -> Tensor:
+    """A Pad whose value is computed at run time: chosen by a mask that is padded too.
+
+    OpenVINO's CPU takes 0 for such a value where the pads are constants.
+    """
+    dtype = site.dtype(0)
+    if dtype is None:
+        raise UnsupportedError("its element type is not known")
+    mode = {"pad_mode": "constant"}
+    zero, one = site.constant(0, "float32"), site.constant(1, "float32")
+    ones = site.add("Broadcast", [one, shape_vector(site, site.input(0))], {"mode": "numpy"}, opset=3)
+    mask = site.add("Pad", [ones, *bounds, zero], mode, opset=_NEGATIVE_PADS)
+    is_data = site.add("Convert", [mask], {"destination_type": "boolean"})
+    operands = [site.input(0), *bounds, site.constant(0, dtype.numpy)]
+    data = site.add("Pad", operands, mode, opset=_NEGATIVE_PADS)
+    chosen: Tensor = site.add("Select", [is_data, data, fill], {"auto_broadcast": "numpy"})
+    return chosen
 
 
 def _fill(site: OpenvinoSite) -> Tensor:
@@ -107,6 +129,6 @@ ROWS: tuple[Row, ...] = (
     Row(
         "Pad", "Pad", "custom", _pad_to_openvino, _pad_to_onnx,
         onnx_attributes=frozenset({"paddings", "pads", "mode", "value"}), openvino_attributes={"pad_mode": "constant"},
-        limits="ONNX has no mode symmetric, OpenVINO no mode wrap.",
+        limits="ONNX has no mode symmetric, OpenVINO no mode wrap. A value computed at run time becomes a Select.",
     ),
 )  # fmt: skip

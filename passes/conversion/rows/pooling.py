@@ -232,6 +232,7 @@ _DEFAULTS: dict[str, str | None] = {
     "strides": None, "pads_begin": "", "pads_end": "", "kernel": None, "rounding_type": "floor", "auto_pad": "explicit",
     "dilations": "",
 }  # fmt: skip
+_KEEP: dict[str, str | None] = {"keep_dims": "false"}
 _CEIL = "OpenVINO's rounding_type 'ceil' is refused where it leaves a window wholly in the padding."
 
 ROWS: tuple[Row, ...] = (
@@ -246,10 +247,14 @@ ROWS: tuple[Row, ...] = (
         onnx_attributes=_ATTRIBUTES | {"count_include_pad"},
         openvino_attributes={**_DEFAULTS, "exclude-pad": "true"}, tolerance="relative 1e-5", limits=_CEIL,
     ),
-    Row("GlobalAveragePool", "ReduceMean", "custom", _global("ReduceMean"), None, tolerance="relative 1e-5"),
-    Row("GlobalMaxPool", "ReduceMax", "custom", _global("ReduceMax"), None),
+    Row(
+        "GlobalAveragePool", "ReduceMean", "custom", _global("ReduceMean"), None,
+        openvino_attributes=_KEEP, tolerance="relative 1e-5",
+    ),
+    Row("GlobalMaxPool", "ReduceMax", "custom", _global("ReduceMax"), None, openvino_attributes=_KEEP),
     Row(
         "GlobalLpPool", "ReduceL2", "custom", _global_lp, None, onnx_attributes=frozenset({"p"}),
+        openvino_attributes=_KEEP,
         openvino_versions=(4, 0), tolerance="relative 1e-5", limits="p is 1 or 2.",
     ),
 )  # fmt: skip

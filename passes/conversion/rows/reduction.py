@@ -233,6 +233,13 @@ def _arg_row(onnx: str, mode: str) -> Row:
         _arg(mode),
         None,
         onnx_attributes=frozenset({"axis", "keepdims", "select_last_index"}),
+        openvino_attributes={
+            "axis": "0",
+            "mode": "max",
+            "sort": None,
+            "index_element_type": "i32",
+            "stable": "false",
+        },
         openvino_versions=(11, 0),
         limits="NaN is found in ONNX; OpenVINO's CPU finds another element.",
     )

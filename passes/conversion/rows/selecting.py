@@ -156,6 +156,11 @@ def _trilu_to_openvino(site: OpenvinoSite) -> None:
     dtype = site.dtype(0)
     if dtype is None:
         raise UnsupportedError("its element type is not known")
+    shape = site.shape(0)
+    if shape is not None and 0 in shape and None not in shape:
+        # Nothing to choose, and OpenVINO's CPU writes beyond its memory where it tries.
+        site.result(site.add("Reshape", [site.input(0), site.constant(shape, "int64")], {"special_zero": False}))
+        return
     zero, one = site.constant(0, "int64"), site.constant(1, "int64")
     dims = shape_vector(site, site.input(0))
     rows, columns = (_counted(site, dims, place, zero, one) for place in (-2, -1))
@@ -197,6 +202,6 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "Trilu", "Select", "custom", _trilu_to_openvino, None, onnx_attributes=frozenset({"upper"}),
-        onnx_versions=(14, 0),
+        onnx_versions=(14, 0), limits="OpenVINO's CPU crashes on tensors without elements of unknown shape.",
     ),
 )  # fmt: skip

@@ -40,7 +40,13 @@ def _reshape_to_onnx(site: OnnxSite) -> None:
         raise UnsupportedError("its shape has a 0 that is meant as such beside a -1")
     if zero_is_literal and site.opset < _ALLOW_ZERO:
         raise UnsupportedError("its special_zero 'false' needs operator set 14")
-    site.result(site.add("Reshape", [site.input(0), target], {"allowzero": 1} if zero_is_literal else {}))
+    result = site.add("Reshape", [site.input(0), target], {"allowzero": 1} if zero_is_literal else {})
+    length = site.shape(1)
+    if values is not None or (length is not None and None not in length):
+        # onnx derives nothing where the input's shape is not known.
+        dims = [0] * length_of(site, 1, "its shape") if values is None else values.reshape(-1).tolist()
+        site.declare(result, site.input(0), [dim if dim > 0 else None for dim in dims])
+    site.result(result)
 
 
 def _flatten_to_openvino(site: OpenvinoSite) -> None:

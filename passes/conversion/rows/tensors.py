@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from maxfold.model.data import ArrayData, StoredData, TensorData
+from maxfold.model.dtypes import DType, from_onnx
 from maxfold.model.graph import Constant, Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.site import Site
@@ -54,6 +55,24 @@ def scalar_like(site: Site, value: float, index: int = 0) -> Constant:
     if dtype.kind != "float" and value != int(value):
         raise UnsupportedError(f"a factor of {value} for integers is not covered")
     return site.constant(np.asarray(value).astype(dtype.numpy), dtype.numpy)
+
+
+def widened(site: OnnxSite, index: int = 0) -> tuple[Tensor, DType, int | None]:
+    """A floating-point input in at least float32, the element type that it then has, and the type to cast results
+    back to, if any: small constants would be 0 in a narrower type. Raises `UnsupportedError` for other types."""
+    dtype = site.dtype(index)
+    if dtype is None or dtype.kind != "float":
+        raise UnsupportedError(f"the element type of input {index} is not known or not floating-point")
+    single = from_onnx(1)
+    if dtype.bits >= 32 or single is None:
+        return site.input(index), dtype, None
+    return site.add("Cast", [site.input(index)], {"to": single.onnx}), single, dtype.onnx
+
+
+def narrowed(site: OnnxSite, tensor: Tensor, onnx_type: int | None) -> Tensor:
+    """A result of `widened` data in the type it has to have."""
+    result: Tensor = tensor if onnx_type is None else site.add("Cast", [tensor], {"to": onnx_type})
+    return result
 
 
 def is_used(site: OnnxSite, index: int) -> bool:

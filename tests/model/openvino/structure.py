@@ -72,8 +72,7 @@ def _operation(node: Any, numbers: dict[str, int]) -> Plain:
     kind = node.get_type_info()
     description: dict[str, Plain] = {
         "type": f"{kind.name} {kind.version_id}",
-        # Where the file names nothing, the reader makes a name up.
-        "name": "" if node.get_friendly_name() == node.get_name() else node.get_friendly_name(),
+        "name": _name(node),
         "attributes": {key: _value(value) for key, value in node.get_attributes().items()},
         "from": [[numbers[value.get_node().get_name()], value.get_index()] for value in node.input_values()],
         "inputs": [_runtime_info(port.get_rt_info()) for port in node.inputs()],
@@ -90,6 +89,12 @@ def _operation(node: Any, numbers: dict[str, int]) -> Plain:
     if kind.name == "Loop":
         description["special ports"] = _value(node.get_special_body_ports())
     return description
+
+
+def _name(node: Any) -> str:
+    """The name; "" for one like those that the reader makes up where the file has none."""
+    name = str(node.get_friendly_name())
+    return "" if re.fullmatch(rf"{node.get_type_name()}_\d+", name) else name
 
 
 def _output(port: Any) -> Plain:

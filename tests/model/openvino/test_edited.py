@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -12,6 +13,10 @@ from tests.model.openvino.made import ELEMENT_TYPES, MODELS, PACKED
 from tests.model.openvino.oracle import Oracle
 from tests.model.openvino.rewriting import problems
 
+# The structure is compared each time; compiling takes longer than all the rest.
+EDITS_TO_RUN = (
+    tuple(EDITS) if os.environ.get("MAXFOLD_ALL_IR") else ("layers in reverse", "padded offsets", "version 10")
+)
 EDITED = [name for name in MODELS if not name.startswith("constants")]
 # Runs of others crash OpenVINO, sooner or later.
 SAFE_TO_RUN = [name for name in MODELS if name not in [f"constants {kind}" for kind in PACKED]]
@@ -44,4 +49,5 @@ def test_an_edited_file_gives_the_same_model(name: str, edit: str, oracle: Oracl
         weights.write_bytes(padded(weights.read_bytes()))
     assert oracle.error(source) is None, "OpenVINO does not read this variant"
     assert problems(oracle, source, tmp_path, ports=False) == []
-    assert not oracle.run(source, tmp_path / "rewritten.xml")
+    if edit in EDITS_TO_RUN:
+        assert not oracle.run(source, tmp_path / "rewritten.xml")

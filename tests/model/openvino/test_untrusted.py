@@ -118,7 +118,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs the memory that a process used")
 def test_weights_stay_on_disk(tmp_path: Path) -> None:
-    nbytes = 400_000_000
+    nbytes = 200_000_000
     layers = [parameter(0, "x", 'shape="1" element_type="f32"')]
     layers += [constant(1, "c", shape=str(nbytes // 4), size=nbytes), operator(2, "Add", 2), result(3)]
     text = (
@@ -136,7 +136,7 @@ def test_weights_stay_on_disk(tmp_path: Path) -> None:
 
 def test_a_chain_of_many_layers(tmp_path: Path) -> None:
     """In the worst order, so that neither recursion nor a search of all layers for each would do."""
-    count = 20_000
+    count = 10_000
     layers = [result(count + 1), *(operator(number, "ReLU") for number in range(count, 0, -1)), parameter(0, "x")]
     links = f"0.0-1.0 {' '.join(f'{number}.1-{number + 1}.0' for number in range(1, count + 1))}"
     source = tmp_path / "m.xml"

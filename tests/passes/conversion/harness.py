@@ -58,7 +58,11 @@ def all_cases() -> dict[str, Case]:
 
 def cases_of(*operators: str) -> list[Case]:
     """The cases whose only operators (Constant aside) are among these."""
-    return [case for case in all_cases().values() if case.operators - {"Constant"} and case.operators <= {*operators, "Constant"}]
+    return [
+        case
+        for case in all_cases().values()
+        if case.operators - {"Constant"} and case.operators <= {*operators, "Constant"}
+    ]
 
 
 def run_onnx(path: Path, inputs: Arrays) -> Arrays:

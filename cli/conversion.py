@@ -1,0 +1,115 @@
+"""The work on one input of `maxfold convert`: read, convert, optimize, verify, write."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from maxfold.cli.formats import FORMAT_NAMES, IR, OTHER_FORMAT
+from maxfold.cli.options import ConvertOptions
+from maxfold.cli.work import Outcome, RefusedError, Work
+
+if TYPE_CHECKING:
+    from maxfold.optimizer import Model, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """From what to what: formats with the version of the operator set (ONNX) or of the file format (IR)."""
+
+    schema: ClassVar[str] = "maxfold.conversion/1"
+
+    from_format: str
+    from_version: int
+    to_format: str
+    to_version: int
+
+    @property
+    def source(self) -> str:
+        """What the input was, in words."""
+        return _words(self.from_format, self.from_version)
+
+    @property
+    def result(self) -> str:
+        """What the result is, in words."""
+        return _words(self.to_format, self.to_version)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields that a conversion adds to a report."""
+        return {
+            "from_format": self.from_format, "from_version": self.from_version,
+            "to_format": self.to_format, "to_version": self.to_version,
+        }  # fmt: skip
+
+
+def _words(name: str, version: int) -> str:
+    return f"{FORMAT_NAMES[name]} {'version' if name == IR else 'operator set'} {version}"
+
+
+class ConversionWork(Work):
+    """Converting one input."""
+
+    _options: ConvertOptions
+
+    def _run(self) -> Outcome:
+        from maxfold.optimizer import load
+
+        started = time.perf_counter()
+        options = self._options
+        self._progress.stage("reading")
+        model = load(self._path)
+        self._check_data_files(model)
+        self._progress.stage("converting")
+        result = self._convert(model)
+        report = _between(model, result, self._optimize(result))
+        verification, failure = self._verify(result, report) if options.verify else (None, None)
+        is_written = failure is None and options.writes
+        output_bytes = self._save(result) if is_written else self._size(result, report)
+        return Outcome(
+            task=self._task,
+            report=report.with_sizes(model.file_bytes, output_bytes),
+            written=is_written,
+            elapsed_seconds=time.perf_counter() - started,
+            verification=verification,
+            failure=failure,
+            conversion=Conversion(model.format, _version(model), result.format, _version(result)),
+        )
+
+    def _convert(self, model: Model) -> Model:
+        from maxfold.optimizer import convert
+        from maxfold.passes.conversion import ConversionError
+
+        options = self._options
+        chosen: dict[str, Any] = {}
+        if options.ir_version is not None and model.format != IR:
+            chosen["ir_version"] = int(options.ir_version)
+        if options.opset is not None and model.format == IR:
+            chosen["opset"] = options.opset
+        try:
+            return convert(model, to=OTHER_FORMAT[model.format], **chosen)
+        except ConversionError as error:
+            raise RefusedError(f"{self._label}: {error}", self._label, error.refusals) from None
+
+    def _optimize(self, model: Model) -> Report:
+        from maxfold.optimizer import optimize
+
+        passes = None if self._options.optimize else ()
+        return optimize(model, passes=passes, progress=self._progress.step)
+
+    def _tolerance(self, report: Report) -> float | None:
+        return None
+
+
+def _version(model: Model) -> int:
+    return model.net.version if model.net is not None else model.opsets(model.graph).get("", 0)
+
+
+def _between(model: Model, result: Model, report: Report) -> Report:
+    """The report of the passes, with the figures of the input before."""
+    return replace(
+        report,
+        nodes_before=model.node_count(),
+        constants_before=sum(1 for _ in model.constants()),
+        constant_bytes_before=model.constant_bytes(),
+    )

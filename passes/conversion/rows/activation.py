@@ -1,0 +1,285 @@
+"""Activation functions, elementwise and with fixed parameters."""
+
+from __future__ import annotations
+
+import math
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
+from maxfold.passes.conversion.rows.tensors import scalar_like
+from maxfold.passes.conversion.rows.unary import APPROXIMATE, LEGACY_HINT, unary_row
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_NUMPY = {BROADCAST: "numpy"}
+_DIVIDE = {BROADCAST: "numpy", "m_pythondiv": True}
+# HardSwish and HSigmoid are built on the line x / 6 + 1 / 2.
+_SIXTH = {"alpha": 1 / 6, "beta": 0.5}
+# The operator sets that introduced operators which are spelled out in earlier ones.
+_HARD_SWISH_OPSET, _MISH_OPSET, _GELU_OPSET = 14, 18, 20
+# Selu's defaults were rounded to five digits before operator set 6.
+_SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
+_SELU_FIRST_ALPHA, _SELU_FIRST_GAMMA = 1.673200011253357, 1.0506999492645264
+_GELU_MODES = {"none": "ERF", "tanh": "TANH"}
+
+
+def _elu_to_openvino(site: OpenvinoSite) -> None:
+    site.result(site.add("Elu", site.inputs(), {"alpha": float(site.attribute("alpha", 1.0))}))
+
+
+def _elu_to_onnx(site: OnnxSite) -> None:
+    site.result(site.add("Elu", site.inputs(), {"alpha": site.floating("alpha")}))
+
+
+def _selu_to_openvino(site: OpenvinoSite) -> None:
+    is_first = site.opset < 6
+    alpha = site.attribute("alpha", _SELU_FIRST_ALPHA if is_first else _SELU_ALPHA)
+    gamma = site.attribute("gamma", _SELU_FIRST_GAMMA if is_first else _SELU_GAMMA)
+    site.result(site.add("Selu", [site.input(0), scalar_like(site, alpha), scalar_like(site, gamma)]))
+
+
+def _selu_to_onnx(site: OnnxSite) -> None:
+    attributes = {"alpha": number_of(site, 1, "alpha"), "gamma": number_of(site, 2, "lambda")}
+    site.result(site.add("Selu", [site.input(0)], attributes))
+
+
+def _hard_sigmoid_to_openvino(site: OpenvinoSite) -> None:
+    alpha, beta = site.attribute("alpha", 0.2), site.attribute("beta", 0.5)
+    site.result(site.add("HardSigmoid", [site.input(0), scalar_like(site, alpha), scalar_like(site, beta)]))
+
+
+def _hard_sigmoid_to_onnx(site: OnnxSite) -> None:
+    attributes = {"alpha": number_of(site, 1, "alpha"), "beta": number_of(site, 2, "beta")}
+    site.result(site.add("HardSigmoid", [site.input(0)], attributes))
+
+
+def _h_sigmoid_to_onnx(site: OnnxSite) -> None:
+    site.result(site.add("HardSigmoid", site.inputs(), dict(_SIXTH)))
+
+
+def _hard_swish_to_openvino(site: OpenvinoSite) -> None:
+    site.result(site.add("HSwish", site.inputs(), opset=4))
+
+
+def _h_swish_to_onnx(site: OnnxSite) -> None:
+    x = site.input(0)
+    if site.opset >= _HARD_SWISH_OPSET:
+        site.result(site.add("HardSwish", [x]))
+    else:
+        site.result(site.add("Mul", [x, site.add("HardSigmoid", [x], dict(_SIXTH))]))
+
+
+def _swish_to_openvino(site: OpenvinoSite) -> None:
+    alpha = site.attribute("alpha", 1.0)
+    site.result(site.add("Swish", [site.input(0), scalar_like(site, alpha)], opset=4))
+
+
+def _swish_to_onnx(site: OnnxSite) -> None:
+    x = site.input(0)
+    scaled = x
+    if site.has_input(1):
+        beta = site.value(1)
+        if beta is None or beta.size != 1 or float(beta.reshape(-1)[0]) != 1:
+            scaled = site.add("Mul", [x, site.input(1)])
+    site.result(site.add("Mul", [x, site.add("Sigmoid", [scaled])]))
+
+
+def _mish_to_onnx(site: OnnxSite) -> None:
+    x = site.input(0)
+    if site.opset >= _MISH_OPSET:
+        site.result(site.add("Mish", [x]))
+    else:
+        site.result(site.add("Mul", [x, site.add("Tanh", [site.add("Softplus", [x])])]))
+
+
+def _gelu_to_openvino(site: OpenvinoSite) -> None:
+    approximate = site.attribute("approximate", "none")
+    mode = _GELU_MODES.get(approximate)
+    if mode is None:
+        raise UnsupportedError(f"its approximate {approximate!r} is neither none nor tanh")
+    site.result(site.add("Gelu", site.inputs(), {"approximation_mode": mode}, opset=7))
+
+
+def _gelu_to_onnx(site: OnnxSite) -> None:
+    mode = site.text("approximation_mode").lower()
+    if mode not in ("erf", "tanh"):
+        raise UnsupportedError(f"its approximation_mode {mode!r} is not covered")
+    x = site.input(0)
+    if site.opset >= _GELU_OPSET:
+        site.result(site.add("Gelu", [x], {"approximate": "none" if mode == "erf" else "tanh"}))
+        return
+    # x / 2 * (1 + erf(x / sqrt(2))), or tanh(sqrt(2 / pi) * (x + 0.044715 x^3)) in erf's place.
+    if mode == "erf":
+        inner = site.add("Erf", [site.add("Div", [x, scalar_like(site, math.sqrt(2))])])
+    else:
+        cube = site.add("Mul", [site.add("Mul", [x, x]), x])
+        bent = site.add("Add", [x, site.add("Mul", [cube, scalar_like(site, 0.044715)])])
+        inner = site.add("Tanh", [site.add("Mul", [bent, scalar_like(site, math.sqrt(2 / math.pi))])])
+    product = site.add("Mul", [x, site.add("Add", [inner, scalar_like(site, 1)])])
+    site.result(site.add("Mul", [product, scalar_like(site, 0.5)]))
+
+
+def _thresholded_relu_to_openvino(site: OpenvinoSite) -> None:
+    """A Select, since a product with 0 would make NaN of an infinity."""
+    x = site.input(0)
+    is_above = site.add("Greater", [x, scalar_like(site, site.attribute("alpha", 1.0))], _NUMPY)
+    site.result(site.add("Select", [is_above, x, scalar_like(site, 0)], _NUMPY))
+
+
+def _celu_to_openvino(site: OpenvinoSite) -> None:
+    """Elu of x / alpha below zero; Elu itself where alpha is 1."""
+    x, alpha = site.input(0), float(site.attribute("alpha", 1.0))
+    if not alpha > 0:
+        raise UnsupportedError(f"its alpha {alpha} is not positive")
+    if alpha == 1:
+        site.result(site.add("Elu", [x], {"alpha": alpha}))
+        return
+    below = site.add("Elu", [site.add("Divide", [x, scalar_like(site, alpha)], _DIVIDE)], {"alpha": alpha})
+    is_above = site.add("Greater", [x, scalar_like(site, 0)], _NUMPY)
+    site.result(site.add("Select", [is_above, x, below], _NUMPY))
+
+
+def _shrink_to_openvino(site: OpenvinoSite) -> None:
+    """x + bias below -lambd, x - bias above lambd, and 0 between them."""
+    x, bias, lambd = site.input(0), float(site.attribute("bias", 0.0)), float(site.attribute("lambd", 0.5))
+    dtype = dtype_of(site)
+    if dtype.kind != "float":
+        largest = 2 ** (dtype.bits - 1) - 1
+        if dtype.kind != "int" or not bias.is_integer() or not max(abs(bias), abs(lambd)) <= largest:
+            raise UnsupportedError(f"its bias {bias} and lambd {lambd} cannot be computed with in {dtype}")
+        # Integers are above a fraction where they are above its floor.
+        lambd = float(math.floor(lambd))
+    low, high = scalar_like(site, -lambd), scalar_like(site, lambd)
+    above = _shrunk(site, x, high, bias, "Greater", "Subtract")
+    below = _shrunk(site, x, low, bias, "Less", "Add")
+    inner = site.add("Select", [above[0], above[1], scalar_like(site, 0)], _NUMPY)
+    site.result(site.add("Select", [below[0], below[1], inner], _NUMPY))
+
+
+def _shrunk(
+    site: OpenvinoSite, x: Tensor, bound: Tensor, bias: float, comparison: str, operation: str
+) -> tuple[Tensor, Tensor]:
+    """Where x lies beyond a bound, and what it becomes there."""
+    is_beyond = site.add(comparison, [x, bound], _NUMPY)
+    return is_beyond, site.add(operation, [x, scalar_like(site, bias)], _NUMPY) if bias else x
+
+
+ROWS: tuple[Row, ...] = (
+    unary_row("Relu", "ReLU", limits="OpenVINO's CPU gives 0 for NaN, and computes integers in float32."),
+    unary_row("Sigmoid", "Sigmoid", tolerance=APPROXIMATE),
+    unary_row("Tanh", "Tanh", tolerance=APPROXIMATE),
+    unary_row("Softplus", "SoftPlus", opset=4, has_hint=False, tolerance=APPROXIMATE),
+    unary_row("Softsign", "SoftSign", opset=9, has_hint=False, tolerance=APPROXIMATE),
+    Row(
+        "Elu",
+        "Elu",
+        "same",
+        _elu_to_openvino,
+        _elu_to_onnx,
+        onnx_attributes=LEGACY_HINT | {"alpha"},
+        openvino_attributes={"alpha": "0"},
+        tolerance=APPROXIMATE,
+    ),
+    Row(
+        "Selu",
+        "Selu",
+        "custom",
+        _selu_to_openvino,
+        _selu_to_onnx,
+        onnx_attributes=LEGACY_HINT | {"alpha", "gamma"},
+        tolerance=APPROXIMATE,
+        limits="The inputs alpha and lambda of Selu must be constant.",
+    ),
+    Row(
+        "HardSigmoid",
+        "HardSigmoid",
+        "custom",
+        _hard_sigmoid_to_openvino,
+        _hard_sigmoid_to_onnx,
+        onnx_attributes=LEGACY_HINT | {"alpha", "beta"},
+        tolerance=APPROXIMATE,
+        limits="The inputs alpha and beta of HardSigmoid must be constant.",
+    ),
+    Row(
+        "HardSigmoid",
+        "HSigmoid",
+        "custom",
+        None,
+        _h_sigmoid_to_onnx,
+        openvino_versions=(5, 0),
+        tolerance=APPROXIMATE,
+    ),
+    Row(
+        "HardSwish",
+        "HSwish",
+        "renamed",
+        _hard_swish_to_openvino,
+        _h_swish_to_onnx,
+        onnx_versions=(_HARD_SWISH_OPSET, 0),
+        openvino_versions=(4, 0),
+        tolerance=APPROXIMATE,
+    ),
+    Row(
+        "Swish",
+        "Swish",
+        "custom",
+        _swish_to_openvino,
+        _swish_to_onnx,
+        onnx_attributes=frozenset({"alpha"}),
+        onnx_versions=(24, 0),
+        openvino_versions=(4, 0),
+        tolerance=APPROXIMATE,
+        limits="Becomes Sigmoid and Mul.",
+    ),
+    unary_row(
+        "Mish", "Mish", _MISH_OPSET, 4, to_onnx=_mish_to_onnx, tolerance=APPROXIMATE,
+        limits="Becomes Softplus, Tanh and Mul below operator set 18.",
+    ),
+    Row(
+        "Gelu",
+        "Gelu",
+        "custom",
+        _gelu_to_openvino,
+        _gelu_to_onnx,
+        onnx_attributes=frozenset({"approximate"}),
+        openvino_attributes={"approximation_mode": "ERF"},
+        onnx_versions=(_GELU_OPSET, 0),
+        openvino_versions=(2, 0),
+        tolerance=APPROXIMATE,
+        limits="Becomes its formula below operator set 20.",
+    ),
+    Row(
+        "ThresholdedRelu",
+        "Select",
+        "custom",
+        _thresholded_relu_to_openvino,
+        None,
+        onnx_attributes=frozenset({"alpha"}),
+        onnx_versions=(10, 0),
+        limits="Becomes Greater and Select.",
+    ),
+    Row(
+        "Celu",
+        "Elu",
+        "custom",
+        _celu_to_openvino,
+        None,
+        onnx_attributes=frozenset({"alpha"}),
+        onnx_versions=(12, 0),
+        tolerance=APPROXIMATE,
+        limits="Becomes Elu, with Divide, Greater and Select where alpha is not 1. No negative alpha.",
+    ),
+    Row(
+        "Shrink",
+        "Select",
+        "custom",
+        _shrink_to_openvino,
+        None,
+        onnx_attributes=frozenset({"bias", "lambd"}),
+        onnx_versions=(9, 0),
+        limits="Becomes Less, Greater and Select. Unsigned integers are refused, and fractions added to integers.",
+    ),
+)  # fmt: skip

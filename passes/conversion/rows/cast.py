@@ -1,0 +1,184 @@
+"""Casts, selection by a condition, and operators that hand their input on."""
+
+from __future__ import annotations
+
+import ml_dtypes
+
+from maxfold.model.dtypes import DTYPES, DType, from_onnx, from_openvino
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import REQUIRED, Row
+from maxfold.passes.conversion.rows.forms import BROADCAST, BROADCAST_DEFAULTS, same_to_onnx
+from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
+from maxfold.passes.conversion.rows.unary import LEGACY_HINT
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_NUMPY = {BROADCAST: "numpy"}
+# The types whose casts ONNX saturates unless told otherwise, and OpenVINO never.
+_FLOAT8 = ("FLOAT8E4M3FN", "FLOAT8E5M2")
+_CAST_LIKE_OPSET, _SATURATE_OPSET = 15, 19
+# The names of Dropout's modes changed: an attribute, always inference, an input.
+_DROPOUT_ALWAYS_INFERENCE, _DROPOUT_MODE_INPUT = 7, 12
+_CAST_LIMITS = (
+    "Numbers out of range are undefined from floating point to integer, and wrap around between integers; OpenVINO's "
+    "CPU computes 64-bit integers in 32 bits, makes false of NaN, and NaN of some numbers next to float8e5m2's range. "
+    "Casts from and to strings, to types below 8 bits (which wrap in ONNX alone) and to float8e8m0 (which round "
+    "differently) are refused from ONNX."
+)
+
+
+def _cast_to_openvino(site: OpenvinoSite) -> None:
+    to = _named_type(site.attribute("to"))
+    site.result(site.add("Convert", [_castable(site, to)], {"destination_type": to.openvino}))
+
+
+def _named_type(value: int | str | None) -> DType:
+    """The type that Cast's attribute names: by number, and by name before operator set 6."""
+    if isinstance(value, str):
+        found = next((dtype for dtype in DTYPES if dtype.onnx is not None and dtype.name == value.upper()), None)
+    else:
+        found = None if value is None else from_onnx(value)
+    if found is None:
+        raise UnsupportedError(f"its attribute 'to' has the value {value!r}, which is no type")
+    return found
+
+
+def _castable(site: OpenvinoSite, to: DType) -> Tensor:
+    """The input, made ready for OpenVINO's Convert to have ONNX's result."""
+    source = dtype_of(site)
+    if to.openvino is None:
+        raise UnsupportedError(f"OpenVINO has no {to}")
+    if "string" in (source.kind, to.kind):
+        raise UnsupportedError(f"OpenVINO has no cast from {source} to {to}")
+    if to.kind in ("int", "uint") and to.bits < 8:
+        raise UnsupportedError(f"a cast to {to} wraps around, which OpenVINO's does not")
+    if to.name == "FLOAT8E8M0":
+        raise UnsupportedError(f"a cast to {to} rounds in a way that OpenVINO does not have")
+    if to.name in _FLOAT8 and site.attribute("saturate", 1) and source is not to:
+        return _saturated(site, source, to)
+    return site.input(0)
+
+
+def _saturated(site: OpenvinoSite, source: DType, to: DType) -> Tensor:
+    """The input held within the range of an 8-bit type; NaN stays NaN, which a Clamp would not let through."""
+    x = site.input(0)
+    if source.kind != "float" or source.bits < 16:
+        x = site.add("Convert", [x], {"destination_type": "f32"})
+    largest = float(ml_dtypes.finfo(to.numpy).max)  # type: ignore[no-untyped-call]
+    clamped = site.add("Clamp", [x], {"min": -largest, "max": largest})
+    result: Tensor = site.add("Select", [site.add("IsNaN", [x], opset=10), x, clamped], _NUMPY)
+    return result
+
+
+def _convert_to_onnx(site: OnnxSite) -> None:
+    name = site.text("destination_type")
+    to = from_openvino(name)
+    if to is None or to.onnx is None:
+        raise UnsupportedError(f"ONNX has no {name}")
+    site.result(site.add("Cast", site.inputs(), {"to": to.onnx, **_without_saturation(site, to)}))
+
+
+def _without_saturation(site: OnnxSite, to: DType | None) -> dict[str, int]:
+    """The attribute by which a cast to an 8-bit type (or to one that is not known) does not saturate."""
+    may_saturate = site.opset >= _SATURATE_OPSET and (to is None or to.name in _FLOAT8)
+    return {"saturate": 0} if may_saturate else {}
+
+
+def _cast_like_to_openvino(site: OpenvinoSite) -> None:
+    source = _castable(site, dtype_of(site, 1))
+    site.result(site.add("ConvertLike", [source, site.input(1)]))
+
+
+def _convert_like_to_onnx(site: OnnxSite) -> None:
+    if site.opset < _CAST_LIKE_OPSET:
+        site.result(site.add("Cast", [site.input(0)], {"to": dtype_of(site, 1).onnx}))
+    else:
+        site.result(site.add("CastLike", site.inputs(), _without_saturation(site, site.dtype(1))))
+
+
+def _where_to_openvino(site: OpenvinoSite) -> None:
+    site.result(site.add("Select", site.inputs(), _NUMPY))
+
+
+def _select_to_onnx(site: OnnxSite) -> None:
+    mode = site.text(BROADCAST).lower()
+    if mode not in ("numpy", "none", "explicit"):
+        raise UnsupportedError(f"its auto_broadcast {mode!r} is not covered")
+    site.result(site.add("Where", site.inputs()))
+
+
+def _identity_to_openvino(site: OpenvinoSite) -> None:
+    site.result(site.input(0))
+
+
+def _dropout_to_openvino(site: OpenvinoSite) -> None:
+    mask = site.node.outputs[1] if site.has_output(1) else None
+    if mask is not None and (mask.outputs or any(mask is output for output in site.node.scope.outputs)):
+        raise UnsupportedError("its mask is used")
+    if _is_training(site):
+        raise UnsupportedError("it is in training mode")
+    site.result(site.input(0))
+
+
+def _is_training(site: OpenvinoSite) -> bool:
+    """Whether elements are dropped; none are at a ratio of 0."""
+    if site.opset < _DROPOUT_ALWAYS_INFERENCE:
+        return not site.attribute("is_test", 0) and site.attribute("ratio", 0.5) != 0
+    if site.opset < _DROPOUT_MODE_INPUT or not site.has_input(2):
+        return False
+    if not number_of(site, 2, "whether it is in training mode"):
+        return False
+    return not site.has_input(1) or number_of(site, 1, "its ratio") != 0
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "Cast",
+        "Convert",
+        "custom",
+        _cast_to_openvino,
+        _convert_to_onnx,
+        onnx_attributes=frozenset({"to", "saturate", "round_mode"}),
+        openvino_attributes={"destination_type": REQUIRED},
+        limits=_CAST_LIMITS,
+    ),
+    Row(
+        "CastLike",
+        "ConvertLike",
+        "custom",
+        _cast_like_to_openvino,
+        _convert_like_to_onnx,
+        onnx_attributes=frozenset({"saturate", "round_mode"}),
+        onnx_versions=(_CAST_LIKE_OPSET, 0),
+        limits=f"Becomes Cast below operator set 15. {_CAST_LIMITS}",
+    ),
+    Row(
+        "Where",
+        "Select",
+        "renamed",
+        _where_to_openvino,
+        _select_to_onnx,
+        openvino_attributes=BROADCAST_DEFAULTS,
+        onnx_versions=(9, 0),
+        limits="Broadcasting by pdpd is refused. OpenVINO's CPU selects no strings.",
+    ),
+    Row(
+        "Identity",
+        "Identity",
+        "custom",
+        _identity_to_openvino,
+        same_to_onnx("Identity"),
+        openvino_versions=(16, 0),
+        limits="ONNX's Identity becomes another name for its input.",
+    ),
+    Row(
+        "Dropout",
+        "Identity",
+        "custom",
+        _dropout_to_openvino,
+        None,
+        onnx_attributes=LEGACY_HINT | {"is_test", "ratio", "seed"},
+        limits="Becomes another name for its input; training mode and a mask that is used are refused.",
+    ),
+)

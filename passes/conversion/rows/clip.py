@@ -1,0 +1,109 @@
+"""Clip and Clamp: a lower and an upper bound, as inputs on one side and attributes on the other."""
+
+from __future__ import annotations
+
+import math
+
+import ml_dtypes
+import numpy as np
+
+from maxfold.model.data import Array
+from maxfold.model.dtypes import DType
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.rows.scalars import dtype_of
+from maxfold.passes.conversion.rows.unary import LEGACY_HINT
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+# Bounds are inputs from here on.
+_INPUTS_OPSET = 11
+# The bounds of operator set 6, in every type; there are none in operator set 1.
+_DEFAULTS_OPSET = 6
+_LARGEST_FLOAT = 3.4028234663852886e38
+
+
+def _to_openvino(site: OpenvinoSite) -> None:
+    if site.opset < _INPUTS_OPSET:
+        largest = _LARGEST_FLOAT if site.opset >= _DEFAULTS_OPSET else math.inf
+        low, high = float(site.attribute("min", -largest)), float(site.attribute("max", largest))
+        if not low <= high:
+            raise UnsupportedError(f"its min {low} is not below its max {high}")
+        _clamp(site, low, high)
+        return
+    if site.node.attrs:
+        raise UnsupportedError(f"its attribute {min(site.node.attrs)!r} does not exist in operator set {site.opset}")
+    bounds = _constant_bounds(site, dtype_of(site))
+    if bounds is not None and bounds[0] <= bounds[1]:
+        _clamp(site, *bounds)
+        return
+    # In this order NaN comes through OpenVINO's Maximum and Minimum.
+    result = site.input(0)
+    for index, operation in ((1, "Maximum"), (2, "Minimum")):
+        if site.has_input(index):
+            result = site.add(operation, [site.input(index), result], {BROADCAST: "numpy"})
+    site.result(result)
+
+
+def _clamp(site: OpenvinoSite, low: float, high: float) -> None:
+    site.result(site.add("Clamp", [site.input(0)], {"min": low, "max": high}))
+
+
+def _constant_bounds(site: OpenvinoSite, dtype: DType) -> tuple[float, float] | None:
+    """Both bounds as float64, which Clamp keeps them in; None where that cannot hold them.
+
+    A bound that floating-point numbers do not have is the end of their range. Integers need both.
+    """
+    largest = float(ml_dtypes.finfo(dtype.numpy).max) if dtype.kind == "float" else None  # type: ignore[no-untyped-call]
+    low = _constant_bound(site, 1, None if largest is None else -largest)
+    high = _constant_bound(site, 2, largest)
+    return None if low is None or high is None else (low, high)
+
+
+def _constant_bound(site: OpenvinoSite, index: int, default: float | None) -> float | None:
+    if not site.has_input(index):
+        return default
+    value = site.value(index)
+    if value is None or value.size != 1:
+        return None
+    # As a Python number, which is compared exactly.
+    bound = value.item()
+    return float(bound) if float(bound) == bound else None
+
+
+def _to_onnx(site: OnnxSite) -> None:
+    low, high = site.floating("min"), site.floating("max")
+    if not low <= high:
+        raise UnsupportedError(f"its min {low} is not below its max {high}")
+    dtype = dtype_of(site)
+    bounds = [site.constant(value, dtype.numpy) for value in _bounds_in(dtype, low, high)]
+    site.result(site.add("Clip", [site.input(0), *bounds]))
+
+
+def _bounds_in(dtype: DType, low: float, high: float) -> Array:
+    """The bounds in the element type. For integers the lower one is rounded up, and the upper one down."""
+    if dtype.kind == "float":
+        with np.errstate(over="ignore"):
+            return np.asarray([low, high]).astype(dtype.numpy)
+    info = ml_dtypes.iinfo(dtype.numpy)  # type: ignore[no-untyped-call]
+    first = info.min if low <= info.min else math.ceil(low)
+    last = info.max if high >= info.max else math.floor(high)
+    if not first <= last:
+        raise UnsupportedError(f"there is no {dtype} between its min {low} and its max {high}")
+    return np.asarray([first, last]).astype(dtype.numpy)
+
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "Clip",
+        "Clamp",
+        "attribute to input",
+        _to_openvino,
+        _to_onnx,
+        onnx_attributes=LEGACY_HINT | {"min", "max"},
+        openvino_attributes={"min": "0", "max": "0"},
+        limits="ONNX lets NaN through; OpenVINO's CPU gives the lower bound for it. Bounds computed at run time, and "
+        "a single one of integers, become Maximum and Minimum.",
+    ),
+)

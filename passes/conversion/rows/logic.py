@@ -1,0 +1,163 @@
+"""Logic on booleans, and on the bits of integers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from onnx import TensorProto
+
+from maxfold.model.dtypes import DType
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row, ToOnnx
+from maxfold.passes.conversion.rows.forms import (
+    BROADCAST,
+    BROADCAST_DEFAULTS,
+    LEGACY_ATTRIBUTES,
+    binary,
+    broadcast_operands,
+    same_to_onnx,
+    same_to_openvino,
+)
+from maxfold.passes.conversion.rows.scalars import dtype_of
+from maxfold.passes.conversion.rows.tensors import scalar_like
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_BITWISE_LIMITS = "ONNX has it from operator set 18 on; booleans become the logical operator in every one."
+_NUMPY = {BROADCAST: "numpy"}
+# Shifting by a negative amount, or by the width of the type and more, has a result from here on.
+_ANY_AMOUNT_OPSET = 28
+_SHIFTS = {"LEFT": "BitwiseLeftShift", "RIGHT": "BitwiseRightShift"}
+# The unsigned type of the same width, for shifting the bits of a signed one.
+_UNSIGNED = {
+    "INT8": TensorProto.UINT8,
+    "INT16": TensorProto.UINT16,
+    "INT32": TensorProto.UINT32,
+    "INT64": TensorProto.UINT64,
+}
+_SHIFT_LIMITS = (
+    "Before operator set 28 a shift by the width of the type or more is undefined; OpenVINO's CPU takes the amount "
+    "modulo 32. Signed integers are shifted as unsigned ones in the operator sets that are written."
+)
+
+
+def _logical(onnx: str, openvino: str, opset: int = 1) -> Row:
+    return replace(binary(onnx, openvino, opset=opset), onnx_attributes=LEGACY_ATTRIBUTES - {"consumed_inputs"})
+
+
+def _bitwise(onnx: str, logical: str) -> Row:
+    def to_onnx(site: OnnxSite) -> None:
+        site.result(site.add(logical if site.kind(0) == "bool" else onnx, broadcast_operands(site)))
+
+    return replace(
+        binary(onnx, onnx, opset=13, limits=_BITWISE_LIMITS),
+        to_onnx=to_onnx,
+        onnx_attributes=frozenset(),
+        onnx_versions=(18, 0),
+    )
+
+
+def _bitwise_not_to_onnx(site: OnnxSite) -> None:
+    site.result(site.add("Not" if site.kind(0) == "bool" else "BitwiseNot", site.inputs()))
+
+
+def _shift_to_openvino(site: OpenvinoSite) -> None:
+    direction = site.attribute("direction")
+    operation = _SHIFTS.get(direction)
+    if operation is None:
+        raise UnsupportedError(f"its direction {direction!r} is neither LEFT nor RIGHT")
+    shifted = site.add(operation, site.inputs(), _NUMPY, opset=15)
+    if site.opset >= _ANY_AMOUNT_OPSET and not _is_within_width(site):
+        shifted = _shifted_out(site, shifted, direction)
+    site.result(shifted)
+
+
+def _is_within_width(site: OpenvinoSite) -> bool:
+    """Whether all amounts are known, and leave bits of the type."""
+    amounts, bits = site.value(1), dtype_of(site).bits
+    return amounts is not None and all(0 <= int(amount) < bits for amount in amounts.reshape(-1))
+
+
+def _shifted_out(site: OpenvinoSite, shifted: Tensor, direction: str) -> Tensor:
+    """The result of a shift, and what is left of no bits where the amount is negative or too large."""
+    x, amount = site.inputs()
+    zero, dtype = scalar_like(site, 0), dtype_of(site)
+    left: Tensor = zero
+    if dtype.kind == "int" and direction == "RIGHT":
+        left = site.add("Select", [site.add("Less", [x, zero], _NUMPY), scalar_like(site, -1), zero], _NUMPY)
+    is_small = site.add("Less", [amount, scalar_like(site, dtype.bits)], _NUMPY)
+    is_within = site.add("LogicalAnd", [is_small, site.add("GreaterEqual", [amount, zero], _NUMPY)], _NUMPY)
+    result: Tensor = site.add("Select", [is_within, shifted, left], _NUMPY)
+    return result
+
+
+def _shift_to_onnx(direction: str) -> ToOnnx:
+    """A shift of unsigned integers; signed ones are shifted as the unsigned ones of the same bits."""
+
+    def convert(site: OnnxSite) -> None:
+        a, b = broadcast_operands(site)
+        dtype = dtype_of(site)
+        if dtype.kind != "int":
+            site.result(site.add("BitShift", [a, b], {"direction": direction}))
+            return
+        if direction == "LEFT":
+            site.result(_shifted(site, a, b, dtype, direction))
+            return
+        # The right shift fills up with the sign: ~(~a >> b) below zero, where ~a is -1 - a.
+        is_negative = site.add("Less", [a, scalar_like(site, 0)])
+        ones = scalar_like(site, -1)
+        folded = site.add("Where", [is_negative, site.add("Sub", [ones, a]), a])
+        shifted = _shifted(site, folded, b, dtype, direction)
+        site.result(site.add("Where", [is_negative, site.add("Sub", [ones, shifted]), shifted]))
+
+    return convert
+
+
+def _shifted(site: OnnxSite, a: Tensor, b: Tensor, dtype: DType, direction: str) -> Tensor:
+    """A shift of signed integers by their bits; ONNX's Cast between integers of one width keeps the bits."""
+    unsigned = _UNSIGNED.get(dtype.name)
+    if unsigned is None:
+        raise UnsupportedError(f"ONNX shifts no {dtype}")
+    bits, amount = (site.add("Cast", [tensor], {"to": unsigned}) for tensor in (a, b))
+    shifted = site.add("BitShift", [bits, amount], {"direction": direction})
+    result: Tensor = site.add("Cast", [shifted], {"to": dtype.onnx})
+    return result
+
+
+def _shift(direction: str, *, is_main: bool) -> Row:
+    return Row(
+        "BitShift",
+        _SHIFTS[direction],
+        "custom",
+        _shift_to_openvino if is_main else None,
+        _shift_to_onnx(direction),
+        onnx_attributes=frozenset({"direction"}) if is_main else frozenset(),
+        openvino_attributes=BROADCAST_DEFAULTS,
+        onnx_versions=(11, 0),
+        openvino_versions=(15, 0),
+        limits=_SHIFT_LIMITS,
+    )
+
+
+ROWS: tuple[Row, ...] = (
+    _logical("And", "LogicalAnd"),
+    _logical("Or", "LogicalOr"),
+    _logical("Xor", "LogicalXor", opset=2),
+    Row("Not", "LogicalNot", "renamed", same_to_openvino("LogicalNot", 1), same_to_onnx("Not")),
+    _bitwise("BitwiseAnd", "And"),
+    _bitwise("BitwiseOr", "Or"),
+    _bitwise("BitwiseXor", "Xor"),
+    Row(
+        "BitwiseNot",
+        "BitwiseNot",
+        "same",
+        same_to_openvino("BitwiseNot", 13),
+        _bitwise_not_to_onnx,
+        onnx_versions=(18, 0),
+        openvino_versions=(13, 0),
+        limits=_BITWISE_LIMITS,
+    ),
+    _shift("LEFT", is_main=True),
+    _shift("RIGHT", is_main=False),
+)

@@ -1,0 +1,245 @@
+"""Resizing of images and volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from maxfold.model.data import Array
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.to_openvino import OpenvinoSite
+
+_MODES = {"nearest": "nearest", "linear": "linear_onnx", "cubic": "cubic"}
+_ONNX_MODES = {"nearest": "nearest", "linear": "linear", "linear_onnx": "linear", "cubic": "cubic"}
+_COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+_NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+_AXES_SINCE = 18
+_NOT_WHOLE = "its scales do not give whole sizes, or are computed at run time, with align_corners"
+# Resize got its coordinate modes, and its inputs roi and sizes.
+_COORDINATES_SINCE = 11
+# Interpolation of these dimensions and no others is the same on both sides.
+_MAX_LINEAR_AXES = {"linear": 3, "cubic": 2}
+
+
+def _resize_to_openvino(site: OpenvinoSite) -> None:
+    if site.opset < _COORDINATES_SINCE:
+        _upsample_to_openvino(site)
+        return
+    mode = _known(site.attribute("mode", "nearest"), _MODES, "mode")
+    coordinates = site.attribute("coordinate_transformation_mode", "half_pixel")
+    nearest = _known(site.attribute("nearest_mode", "round_prefer_floor"), _NEAREST, "nearest_mode")
+    _refuse_others(site)
+    axes = _axes(site)
+    _check_coordinates(mode, coordinates, nearest)
+    by_sizes = site.has_input(3)
+    given = 3 if by_sizes else 2
+    if not by_sizes and coordinates == "align_corners" and _whole_sizes(site, given, axes) is None:
+        raise UnsupportedError(_NOT_WHOLE)
+    attributes = _interpolate_attributes(_MODES[mode], coordinates, nearest, by_sizes)
+    attributes["cube_coeff"] = float(site.attribute("cubic_coeff_a", -0.75))
+    _check_dimensions(mode, axes, site, given)
+    operands = [site.input(0), site.input(given), site.constant(axes, "int64")]
+    site.result(site.add("Interpolate", operands, attributes, opset=11))
+
+
+def _upsample_to_openvino(site: OpenvinoSite) -> None:
+    """Upsample, and Resize of operator set 10: coordinates are divided by the scales, and the nearest is below."""
+    mode = _known(site.attribute("mode", "nearest"), ("nearest", "linear", "bilinear"), "mode")
+    mode = "linear" if mode == "bilinear" else mode
+    axes = _all_axes(site)
+    if site.operator == "Upsample" and site.opset < 9:
+        scales: Tensor = site.constant(_attribute_scales(site), "float32")
+    else:
+        scales = site.input(1)
+    attributes = _interpolate_attributes(_MODES[mode], "asymmetric", "floor", False)
+    site.result(site.add("Interpolate", [site.input(0), scales, site.constant(axes, "int64")], attributes, opset=11))
+
+
+def _attribute_scales(site: OpenvinoSite) -> Sequence[float]:
+    scales = site.attribute("scales")
+    if scales is not None:
+        return [float(scale) for scale in scales]
+    height, width = site.attribute("height_scale"), site.attribute("width_scale")
+    if height is None or width is None:
+        raise UnsupportedError("its scales are missing")
+    return [1.0, 1.0, float(height), float(width)]
+
+
+def _interpolate_attributes(mode: str, coordinates: str, nearest: str, has_sizes: bool) -> dict[str, object]:
+    return {
+        "mode": mode, "shape_calculation_mode": "sizes" if has_sizes else "scales",
+        "coordinate_transformation_mode": coordinates, "nearest_mode": nearest, "antialias": False,
+        "pads_begin": [0], "pads_end": [0], "cube_coeff": -0.75,
+    }  # fmt: skip
+
+
+def _refuse_others(site: OpenvinoSite) -> None:
+    """What ONNX's Resize can do beyond OpenVINO's."""
+    for name, default in (
+        ("antialias", 0), ("exclude_outside", 0), ("keep_aspect_ratio_policy", "stretch"), ("extrapolation_value", 0.0),
+    ):  # fmt: skip
+        value = site.attribute(name, default)
+        if value != default:
+            raise UnsupportedError(f"its {name} {value!r} is not covered")
+
+
+def _all_axes(site: OpenvinoSite | OnnxSite) -> list[int]:
+    return list(range(site.rank(0)))
+
+
+def _axes(site: OpenvinoSite) -> list[int]:
+    axes, rank = site.attribute("axes"), site.rank(0)
+    return _all_axes(site) if axes is None else [int(axis) % rank for axis in axes]
+
+
+def _check_coordinates(mode: str, coordinates: str, nearest: str) -> None:
+    """Raises `UnsupportedError` for coordinates that the two formats do not compute alike."""
+    _known(coordinates, (*_COORDINATES, "tf_half_pixel_for_nn"), "coordinate_transformation_mode")
+    if coordinates == "tf_half_pixel_for_nn" and mode != "nearest":
+        raise UnsupportedError(f"its coordinate mode {coordinates!r} for {mode!r} is not covered")
+    if mode == "nearest" and (coordinates, nearest) == ("asymmetric", "round_prefer_ceil"):
+        raise UnsupportedError("its nearest_mode 'round_prefer_ceil' of asymmetric coordinates is not covered")
+
+
+def _whole_sizes(site: OpenvinoSite | OnnxSite, index: int, axes: list[int]) -> list[int | None] | None:
+    """The sizes that scales give, None where one is not whole or nothing is known of it.
+
+    A single size is None where the dimension is not known but is only multiplied.
+    """
+    scales, shape = site.value(index), site.shape(0)
+    if scales is None or shape is None:
+        return None
+    sizes: list[int | None] = []
+    for axis, scale in zip(axes, scales.reshape(-1).tolist(), strict=True):
+        dim = shape[axis]
+        if (scale if dim is None else dim * scale) % 1:
+            return None
+        sizes.append(None if dim is None else int(dim * scale))
+    return sizes
+
+
+def _check_dimensions(mode: str, axes: list[int], site: OpenvinoSite, index: int) -> None:
+    """Raises `UnsupportedError` where more dimensions are interpolated than OpenVINO's CPU does."""
+    limit = _MAX_LINEAR_AXES.get(mode)
+    if limit is None:
+        return
+    values, shape = site.value(index), site.shape(0)
+    changed = [
+        axis for position, axis in enumerate(axes)
+        if values is None or shape is None or not _keeps(values[position], shape[axis])
+    ]  # fmt: skip
+    if len(changed) > limit and site.rank(0) > limit + 2:
+        raise UnsupportedError(f"its mode {mode!r} over {len(changed)} dimensions is not covered")
+
+
+def _keeps(value: np.generic, size: int | None) -> bool:
+    is_scale = np.asarray(value).dtype.kind == "f"
+    return bool(value == 1) if is_scale else size is not None and bool(value == size)
+
+
+def _interpolate_to_onnx(site: OnnxSite) -> None:
+    if site.version < 4:
+        raise UnsupportedError("Interpolate of operator sets before 4 is not covered")
+    mode = site.text("mode").lower()
+    if mode not in _ONNX_MODES:
+        raise UnsupportedError(f"its mode {mode!r} is not covered")
+    coordinates, nearest = site.text("coordinate_transformation_mode").lower(), site.text("nearest_mode").lower()
+    _check_coordinates(mode, coordinates, _known(nearest, _NEAREST, "nearest_mode"))
+    if site.flag("antialias") or any((*site.integers("pads_begin"), *site.integers("pads_end"))):
+        raise UnsupportedError("its antialias or padding is not covered")
+    attributes: dict[str, object] = {"mode": _ONNX_MODES[mode], "coordinate_transformation_mode": coordinates}
+    if mode == "nearest":
+        attributes["nearest_mode"] = nearest
+    if mode == "cubic":
+        attributes["cubic_coeff_a"] = site.floating("cube_coeff")
+    given, axes = _sizes_or_scales(site)
+    none = site.omitted()
+    site.result(site.add("Resize", [site.input(0), none, *given], {**attributes, **axes}))
+
+
+def _sizes_or_scales(site: OnnxSite) -> tuple[list[Tensor], dict[str, object]]:
+    """The inputs scales and sizes of Resize, of which one is left out, and the axes where it has the attribute."""
+    calculation = _known(site.text("shape_calculation_mode").lower(), ("sizes", "scales"), "shape_calculation_mode")
+    by_sizes, is_latest = calculation == "sizes", site.version >= 11
+    index, axes_index = (1 if is_latest or by_sizes else 2), (2 if is_latest else 3)
+    rank, every = site.rank(0), _all_axes(site)
+    has_axes = site.has_input(axes_index)
+    axes = [axis % rank for axis in site.integers_of(axes_index, "axes")] if has_axes else every
+    if not by_sizes and site.text("coordinate_transformation_mode").lower() == "align_corners":
+        sizes = _whole_sizes(site, index, axes)
+        if sizes is None:
+            raise UnsupportedError(_NOT_WHOLE)
+    value = site.value(index)
+    attribute: dict[str, object] = {}
+    if value is not None:
+        given = _for_all_axes(site, value, axes, by_sizes)
+    elif axes != every and site.opset < _AXES_SINCE:
+        raise UnsupportedError(f"its {calculation} are computed at run time, which needs operator set {_AXES_SINCE}")
+    else:
+        given = site.add("Cast", [site.input(index)], {"to": 7 if by_sizes else 1})
+        if axes != every:
+            attribute["axes"] = axes
+    return ([site.omitted(), given] if by_sizes else [given]), attribute
+
+
+def _for_all_axes(site: OnnxSite, value: Array, axes: list[int], by_sizes: bool) -> Tensor:
+    """Known sizes or scales of some axes, completed for all of them."""
+    shape = site.shape(0) or ()
+    whole: list[int | float | None] = list(shape) if by_sizes else [1.0] * len(shape)
+    for axis, item in zip(axes, value.reshape(-1).tolist(), strict=True):
+        whole[axis] = item
+    if None in whole:
+        return _with_run_time_sizes(site, whole)
+    return site.constant(whole, "int64" if by_sizes else "float32")
+
+
+def _with_run_time_sizes(site: OnnxSite, sizes: Sequence[int | float | None]) -> Tensor:
+    """Sizes of which those that are not known are the input's own."""
+    own = site.add("Shape", [site.input(0)])
+    parts = []
+    for axis, size in enumerate(sizes):
+        if size is not None:
+            parts.append(site.constant([size], "int64"))
+            continue
+        parts.append(site.add("Gather", [own, site.constant([axis], "int64")], {"axis": 0}))
+    result: Tensor = site.add("Concat", parts, {"axis": 0})
+    return result
+
+
+def _known(value: str, values: object, name: str) -> str:
+    if value not in values:  # type: ignore[operator]
+        raise UnsupportedError(f"its {name} {value!r} is not covered")
+    return value
+
+
+_LIMITS = (
+    "antialias, exclude_outside, keep_aspect_ratio_policy, extrapolation and padding are refused, and so are the modes "
+    "bilinear_pillow, bicubic_pillow, half_pixel_symmetric, tf_crop_and_resize and simple."
+)
+
+_INTERPOLATE: dict[str, str | None] = {
+    "mode": "nearest", "shape_calculation_mode": "sizes", "coordinate_transformation_mode": "half_pixel",
+    "nearest_mode": "round_prefer_floor", "antialias": "false", "pads_begin": "", "pads_end": "",
+    "cube_coeff": "-0.75",
+}  # fmt: skip
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "Resize", "Interpolate", "custom", _resize_to_openvino, _interpolate_to_onnx,
+        onnx_attributes=frozenset({
+            "antialias", "axes", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside",
+            "extrapolation_value", "keep_aspect_ratio_policy", "mode", "nearest_mode",
+        }),
+        openvino_attributes=_INTERPOLATE,
+        onnx_versions=(10, 0), openvino_versions=(4, 0), tolerance="relative 1e-4, absolute 1e-5", limits=_LIMITS,
+    ),
+    Row(
+        "Upsample", "Interpolate", "custom", _upsample_to_openvino, None,
+        onnx_attributes=frozenset({"height_scale", "mode", "scales", "width_scale"}),
+        openvino_attributes=_INTERPOLATE, openvino_versions=(11, 0), limits="Coordinates are divided by the scales.",
+    ),
+)  # fmt: skip

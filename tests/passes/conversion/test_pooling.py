@@ -1,0 +1,122 @@
+"""Rows of pooling."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino.opset8 as ov
+import openvino.opset14 as ov14
+import openvino.opset16 as ov16
+import pytest
+
+from tests.passes.conversion import harness, judged
+
+_STORAGE = "its indices by storage_order 1 do not exist in OpenVINO"
+REFUSED = {
+    ("openvino", "maxpool_with_argmax_2d_precomputed_strides"): _STORAGE,
+    ("round", "maxpool_with_argmax_2d_precomputed_strides"): _STORAGE,
+    ("onnx", "maxpool_2d_ceil_output_size_reduce_by_one"): "leaves a window wholly in the padding",
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "case"), judged.parameters("MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool")
+)
+def test_node_cases(way: str, case: harness.Case, tmp_path: Path) -> None:
+    # One case has its expected values rounded to four digits.
+    judged.judge(way, case, tmp_path, refused=REFUSED, limited={}, rtol=1e-3, atol=1e-5)
+
+
+WINDOWS = [
+    window
+    for window in itertools.product((5, 6, 7), (2, 3), (1, 2, 3), ((0, 0), (1, 0), (0, 1), (1, 1)))
+    if sum(window[3]) or window[2] > 1
+]
+
+
+@pytest.mark.parametrize(("size", "kernel", "stride", "pads"), WINDOWS[::6])
+def test_rounding_up(size: int, kernel: int, stride: int, pads: tuple[int, int], tmp_path: Path) -> None:
+    values = judged.floats(1, 2, size)
+    for op, more in (("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1})):
+        model, inputs = judged.one_node(
+            op, {"x": values}, opset=11, kernel_shape=[kernel], strides=[stride], pads=list(pads), ceil_mode=1, **more
+        )
+        judged.assert_same_in_openvino(model, inputs, tmp_path)
+        case = harness.Case("rounding", model, inputs, harness.run_onnx(tmp_path / "made.onnx", inputs))
+        harness.assert_close(harness.round_trip(case, tmp_path), case.outputs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rounding", ["ceil", "ceil_torch"])
+@pytest.mark.parametrize(("size", "kernel", "stride", "pads"), WINDOWS[1::4])
+def test_rounding_up_of_openvino(
+    size: int, kernel: int, stride: int, pads: tuple[int, int], rounding: str, tmp_path: Path
+) -> None:
+    """Right, or refused where a window lies wholly in the padding."""
+    x = ov.parameter([1, 2, size, size + 1], np.float32)
+    inputs = [judged.floats(1, 2, size, size + 1)]
+    common: list[Any] = [[stride, 1], [pads[0], 0], [pads[1], 0], [kernel, 2]]
+    results = [
+        ov14.avg_pool(x, *common, True, rounding), ov14.avg_pool(x, *common, False, rounding),
+        ov14.max_pool(x, common[0], [1, 1], *common[1:], rounding).output(0),
+    ]  # fmt: skip
+    left = (size + sum(pads) - kernel) % stride
+    is_in_padding = bool(left) and size + sum(pads) - kernel - left + stride >= size + pads[0]
+    if rounding == "ceil" and is_in_padding:
+        reason = "leaves a window wholly in the padding"
+        for result in results:
+            judged.assert_refused_in_onnx([result], [x], tmp_path, reason)
+        return
+    judged.assert_same_in_onnx(results, [x], inputs, tmp_path)
+
+
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
+@pytest.mark.parametrize("include", [0, 1])
+def test_automatic_padding(auto_pad: str, include: int, tmp_path: Path) -> None:
+    values = judged.floats(1, 1, 7, 8)
+    common: dict[str, Any] = {"opset": 8, "kernel_shape": [3, 2], "strides": [2, 1], "auto_pad": auto_pad}
+    for op, more in (("MaxPool", {}), ("AveragePool", {"count_include_pad": include})):
+        model, inputs = judged.one_node(op, {"x": values}, dynamic=["x"], **common, **more)
+        judged.assert_same_in_openvino(model, inputs, tmp_path)
+        case = harness.Case("padding", model, inputs, harness.run_onnx(tmp_path / "made.onnx", inputs))
+        harness.assert_close(harness.round_trip(case, tmp_path, opset=13), case.outputs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [1, 7])
+def test_first_versions(opset: int, tmp_path: Path) -> None:
+    values = judged.floats(1, 1, 5, 5)
+    # ONNX Runtime does not have the first AveragePool.
+    for op in ("MaxPool", "AveragePool")[:opset]:
+        model, inputs = judged.one_node(op, {"x": values}, opset=opset, kernel_shape=[2, 2], pads=[1, 0, 0, 1])
+        judged.assert_same_in_openvino(model, inputs, tmp_path)
+    for op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"):
+        model, inputs = judged.one_node(op, {"x": values}, opset=opset if op != "GlobalLpPool" else 2)
+        judged.assert_same_in_openvino(model, inputs, tmp_path)
+
+
+@pytest.mark.parametrize(("axis", "kind"), [(0, "i64"), (2, "i32"), (-2, "i64"), (1, "i64")])
+def test_indices(axis: int, kind: str, tmp_path: Path) -> None:
+    x = ov.parameter([2, 2, 5, 6], np.float32)
+    pool = ov.max_pool(x, [2, 2], [1, 1], [1, 0], [0, 1], [2, 3], "floor", "explicit", kind, axis)
+    inputs = [judged.floats(2, 2, 5, 6)]
+    judged.assert_same_in_onnx([pool.output(0), pool.output(1)], [x], inputs, tmp_path)
+
+
+def test_dilations(tmp_path: Path) -> None:
+    x = ov.parameter([1, 1, 8, 8], np.float32)
+    pool = ov16.avg_pool(x, [1, 1], [0, 0], [0, 0], [2, 3], True, dilations=[2, 1])
+    judged.assert_same_in_onnx([pool], [x], [judged.floats(1, 1, 8, 8)], tmp_path, opset=19)
+    judged.assert_refused_in_onnx([pool], [x], tmp_path, "its dilations need operator set 19")
+
+
+def test_refused_forms(tmp_path: Path) -> None:
+    values = judged.floats(1, 1, 6)
+    more: dict[str, Any] = {"opset": 11, "kernel_shape": [3], "strides": [2], "ceil_mode": 1}
+    model, _ = judged.one_node("MaxPool", {"x": values}, auto_pad="VALID", **more)
+    judged.assert_refused_in_openvino(model, tmp_path, "ceil_mode with auto_pad VALID is read in two ways")
+    model, _ = judged.one_node("AveragePool", {"x": values}, pads=[1, 0], count_include_pad=1, dynamic=["x"], **more)
+    judged.assert_refused_in_openvino(model, tmp_path, "rounding up with padding needs an input of a known shape")
+    model, _ = judged.one_node("GlobalAveragePool", {"x": judged.floats(2, 3)}, opset=11)
+    judged.assert_refused_in_openvino(model, tmp_path, "of 2 dimensions it has nothing to pool")

@@ -1,0 +1,115 @@
+"""Rows of resizing."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino.opset10 as ov4
+import openvino.opset11 as ov
+import pytest
+
+from tests.passes.conversion import harness, judged
+
+_WHOLE = "its scales do not give whole sizes, or are computed at run time, with align_corners"
+# By what their names hold: what no way of ours takes, and what only OpenVINO's own reader does not take.
+_REASONS = {
+    "align_corners_scales": _WHOLE,
+    "antialias": "antialias",
+    "round_prefer_ceil_asymmetric": "'round_prefer_ceil' of asymmetric",
+}
+_ONNX_ONLY = {
+    "exclude_outside": "exclude_outside",
+    "extrapolation_value": "extrapolation_value",
+    "half_pixel_symmetric": "'half_pixel_symmetric'",
+    "not_larger": "keep_aspect_ratio_policy",
+    "not_smaller": "keep_aspect_ratio_policy",
+    "tf_crop_and_resize": "'tf_crop_and_resize'",
+}
+
+
+def _named(reasons: dict[str, str], ways: tuple[str, ...]) -> dict[judged.Key, str]:
+    found: dict[judged.Key, str] = {}
+    for case in harness.cases_of("Resize"):
+        name = case.name.removeprefix("test_")
+        holds = f"{name}_scales" if "scales" in name else name
+        reason = next((reason for key, reason in reasons.items() if key in holds), None)
+        if reason is not None:
+            found.update({(way, name): reason for way in ways})
+    return found
+
+
+REFUSED = {**_named(_REASONS, judged.WAYS), **_named(_ONNX_ONLY, ("openvino", "round"))}
+LIMITED = dict.fromkeys(_named(_ONNX_ONLY, ("onnx",)), "OpenVINO does not read it, or as something else")
+
+
+@pytest.mark.parametrize(("way", "case"), judged.parameters("Resize", "Upsample", share=3))
+def test_node_cases(way: str, case: harness.Case, tmp_path: Path) -> None:
+    judged.judge(way, case, tmp_path, refused=REFUSED, limited=LIMITED, rtol=1e-4, atol=1e-4)
+
+
+FORMS = list(
+    itertools.product(
+        ("nearest", "linear", "cubic"), ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"), (1, 2)
+    )
+)
+
+
+@pytest.mark.parametrize(("mode", "coordinates", "given"), FORMS)
+def test_known_sizes_and_scales(mode: str, coordinates: str, given: int, tmp_path: Path) -> None:
+    inputs: dict[str, Any] = {"x": judged.floats(1, 2, 4, 6), "roi": "", "scales": "", "sizes": ""}
+    if given == 1:
+        inputs["scales"] = np.array([1, 1, 1.5, 0.5], np.float32)
+    else:
+        inputs["sizes"] = np.array([1, 2, 7, 3])
+    model, values = judged.one_node(
+        "Resize", inputs, opset=13, constants=["scales" if given == 1 else "sizes"],
+        mode=mode, coordinate_transformation_mode=coordinates, nearest_mode="floor",
+    )  # fmt: skip
+    judged.assert_same_in_openvino(model, values, tmp_path)
+    case = harness.Case("sizes", model, values, harness.run_onnx(tmp_path / "made.onnx", values))
+    harness.assert_close(harness.round_trip(case, tmp_path, opset=13), case.outputs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_first_versions(mode: str, tmp_path: Path) -> None:
+    values, scales = judged.floats(1, 2, 3, 4), np.array([1, 1, 2, 3], np.float32)
+    model, inputs = judged.one_node("Upsample", {"x": values}, opset=7, mode=mode, scales=scales.tolist())
+    judged.assert_same_in_openvino(model, inputs, tmp_path)
+    for op, opset in (("Upsample", 9), ("Resize", 10)):
+        model, inputs = judged.one_node(
+            op, {"x": values, "scales": scales}, opset=opset, mode=mode, constants=["scales"], dynamic=["x"]
+        )
+        judged.assert_same_in_openvino(model, inputs, tmp_path)
+
+
+@pytest.mark.parametrize("opset", [13, 18])
+@pytest.mark.parametrize("mode", ["nearest", "linear_onnx", "linear", "cubic"])
+def test_interpolate(mode: str, opset: int, tmp_path: Path) -> None:
+    x = ov.parameter([1, 2, -1, 6], np.float32)
+    axes, sizes = ov.constant(np.array([2, 3])), ov.constant(np.array([7, 3]))
+    scales = ov.constant(np.array([1.5, 0.5], np.float32))
+    common: dict[str, Any] = {"nearest_mode": "ceil", "coordinate_transformation_mode": "half_pixel"}
+    results = [
+        ov.interpolate(x, sizes, mode, "sizes", axes=axes, **common),
+        ov.interpolate(x, scales, mode, "scales", axes=axes, **common),
+        ov4.interpolate(x, sizes, scales, mode, "scales", axes=axes, **common),
+        ov4.interpolate(x, sizes, scales, mode, "sizes", axes=axes, **common),
+    ]
+    judged.assert_same_in_onnx(results, [x], [judged.floats(1, 2, 4, 6)], tmp_path, opset=opset)
+
+
+def test_refused_interpolate(tmp_path: Path) -> None:
+    x, sizes = ov.parameter([1, 2, 4, 6], np.float32), ov.constant(np.array([7, 3]))
+    axes = ov.constant(np.array([2, 3]))
+    for attributes, reason in (
+        ({"antialias": True}, "its antialias or padding is not covered"),
+        ({"pads_begin": [0, 0, 1, 0]}, "its antialias or padding is not covered"),
+        ({"nearest_mode": "simple"}, "its nearest_mode 'simple' is not covered"),
+    ):
+        result = ov.interpolate(x, sizes, "nearest", "sizes", axes=axes, **attributes)  # type: ignore[arg-type]
+        judged.assert_refused_in_onnx([result], [x], tmp_path, reason)
+    result = ov.interpolate(x, sizes, "bilinear_pillow", "sizes", axes=axes)
+    judged.assert_refused_in_onnx([result], [x], tmp_path, "its mode 'bilinear_pillow' is not covered")

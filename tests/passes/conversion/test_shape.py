@@ -1,0 +1,137 @@
+"""Rows that keep the elements and change the shape."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino
+import openvino.opset1 as ov
+import openvino.opset15 as ov15
+import pytest
+
+from tests.passes.conversion import bound, harness, judged
+
+# OpenVINO's CPU runs nothing of unknown rank, and axes computed at run time leave the rank open.
+_UNKNOWN_RANK = {
+    ("openvino", f"unsqueeze_{name}"): "unknown rank"
+    for name in ("axis_0", "axis_1", "axis_2", "two_axes", "three_axes", "unsorted_axes", "negative_axes")
+}
+
+
+@pytest.mark.parametrize(("way", "case"), bound.parameters("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze"))
+def test_node_cases(way: str, case: harness.Case, tmp_path: Path) -> None:
+    bound.judge(way, case, tmp_path, limited=_UNKNOWN_RANK, opset=13 if "allowzero" not in case.name else 14)
+
+
+@pytest.mark.parametrize(
+    ("op", "opset", "attributes", "shape", "result"),
+    [
+        ("Reshape", 1, {"shape": [0, -1], "consumed_inputs": [0]}, (2, 3, 1), (2, 3)),
+        ("Squeeze", 1, {"axes": [0, 2]}, (1, 2, 1, 1), (2, 1)),
+        ("Squeeze", 11, {"axes": [-1]}, (1, 2, 1), (1, 2)),
+        ("Squeeze", 1, {}, (1, 2, 1), (2,)),
+        ("Unsqueeze", 1, {"axes": [0, 3]}, (2, 3), (1, 2, 3, 1)),
+        ("Unsqueeze", 11, {"axes": [-1, 0]}, (2, 3), (1, 2, 3, 1)),
+        ("Flatten", 1, {"axis": 2}, (2, 3, 4), (6, 4)),
+    ],
+)
+def test_attribute_forms(
+    op: str, opset: int, attributes: dict[str, Any], shape: tuple[int, ...], result: tuple[int, ...], tmp_path: Path
+) -> None:
+    values = judged.floats(*shape)
+    model, inputs = judged.one_node(op, {"x": values}, opset=opset, **attributes)
+    judged.assert_same_in_openvino(model, inputs, tmp_path, expected=[values.reshape(result)], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3, -1])
+@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 0, 4)])
+def test_flatten_of_unknown_dimensions(axis: int, shape: tuple[int, ...], tmp_path: Path) -> None:
+    model, inputs = judged.one_node("Flatten", {"x": judged.floats(*shape)}, opset=13, axis=axis, dynamic=["x"])
+    judged.assert_same_in_openvino(model, inputs, tmp_path, rtol=0, atol=0)
+
+
+def test_empty_axes_are_refused(tmp_path: Path) -> None:
+    inputs = {"x": judged.floats(1, 2), "axes": np.zeros(0, np.int64)}
+    model, _ = judged.one_node("Squeeze", inputs, opset=13, constants=["axes"])
+    judged.assert_refused_in_openvino(model, tmp_path, "its axes are an empty list, which is read in two ways")
+
+
+@pytest.mark.parametrize(
+    ("target", "special_zero", "opset", "shape"),
+    [
+        ([3, -1], False, 13, (2, 3)),
+        ([0, 5], False, 14, (0, 3)),
+        ([0, 3, -1], True, 13, (2, 6)),
+        ([], False, 13, (1,)),
+    ],
+)
+def test_reshape_to_onnx(
+    target: list[int], special_zero: bool, opset: int, shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    x = ov.parameter(list(shape), np.float32)
+    reshaped = ov.reshape(x, np.array(target, np.int32), special_zero)
+    expected = [judged.floats(*shape).reshape([2 if dim == 0 and special_zero else dim for dim in target])]
+    judged.assert_same_in_onnx(
+        [reshaped], [x], [judged.floats(*shape)], tmp_path, opset=opset, expected=expected, rtol=0, atol=0
+    )
+
+
+def test_reshape_refused_in_onnx(tmp_path: Path) -> None:
+    x, target = ov.parameter([0, 3], np.float32), ov.parameter([2], np.int64)
+    fixed = ov.reshape(x, ov.constant(np.array([0, -1])), False)
+    judged.assert_refused_in_onnx([fixed], [x], tmp_path, "has a 0 that is meant as such beside a -1")
+    computed = ov.reshape(x, target, False)
+    judged.assert_refused_in_onnx([computed], [x, target], tmp_path, "needs operator set 14", opset=13)
+
+
+def test_reshape_to_a_computed_shape(tmp_path: Path) -> None:
+    x, target = ov.parameter([2, 3], np.float32), ov.parameter([2], np.int32)
+    values = [judged.floats(2, 3), np.array([3, -1], np.int32)]
+    for special_zero in (True, False):
+        judged.assert_same_in_onnx([ov.reshape(x, target, special_zero)], [x, target], values, tmp_path, rtol=0, atol=0)
+
+
+def test_transpose_without_an_order(tmp_path: Path) -> None:
+    x = ov.parameter([2, 3, 4], np.float32)
+    reversed_ = ov.transpose(x, np.zeros(0, np.int64))
+    judged.assert_same_in_onnx([reversed_], [x], [judged.floats(2, 3, 4)], tmp_path, rtol=0, atol=0)
+    order = ov.parameter([3], np.int64)
+    judged.assert_refused_in_onnx([ov.transpose(x, order)], [x, order], tmp_path, "its order is computed at run time")
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "skips"),
+    [
+        ([1, 2, 1], [0, 1], None),
+        ([1, 2, 1], [1], None),
+        ([1, 2, 1], None, False),
+        ([1, 2, 1], [], None),
+        ([1, 2, 1], [-1, 1], True),
+        ([1, 2, 1], [-1], False),
+    ],
+)
+def test_squeeze_to_onnx(shape: list[int], axes: list[int] | None, skips: bool | None, tmp_path: Path) -> None:
+    x = ov.parameter(shape, np.float32)
+    operands = [x] if axes is None else [x, np.array(axes, np.int32)]
+    squeezed = ov.squeeze(*operands) if skips is None else ov15.squeeze(*operands, allow_axis_skip=skips)
+    judged.assert_same_in_onnx([squeezed], [x], [judged.floats(*shape)], tmp_path, rtol=0, atol=0)
+
+
+def test_skipped_axes_of_unknown_length_are_refused(tmp_path: Path) -> None:
+    axes = ov.constant(np.array([0]))
+    for shape in (openvino.PartialShape([-1, 2]), openvino.PartialShape.dynamic()):
+        x = ov.parameter(shape, np.float32)
+        squeezed = ov15.squeeze(x, axes, allow_axis_skip=True)
+        judged.assert_refused_in_onnx([squeezed], [x], tmp_path, "allow_axis_skip is 'true' and the shape is not known")
+    computed = ov.parameter([1], np.int64)
+    squeezed = ov15.squeeze(x, computed, allow_axis_skip=True)
+    judged.assert_refused_in_onnx([squeezed], [x, computed], tmp_path, "its axes are computed at run time")
+
+
+@pytest.mark.parametrize("axes", [[3, -4, 2], [0], [-1]])
+def test_unsqueeze_to_onnx(axes: list[int], tmp_path: Path) -> None:
+    x = ov.parameter([2, 3], np.float32)
+    wider = ov.unsqueeze(x, ov.constant(np.array(axes, np.int32)))
+    judged.assert_same_in_onnx([wider], [x], [judged.floats(2, 3)], tmp_path, rtol=0, atol=0)
