@@ -96,6 +96,8 @@ class _OnnxModel:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.intra_op_num_threads = 1
         options.log_severity_level = 4
+        # Prepacked constant weights give other bits than the same weights computed by a node.
+        options.add_session_config_entry("session.disable_prepacking", "1")
         try:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime raises classes of its own, which share no other base

@@ -62,6 +62,12 @@ def _rounding_to_onnx(operator: str) -> ToOnnx:
     return convert
 
 
+def _erf_to_openvino(site: OpenvinoSite) -> None:
+    if site.kind(0) != "float":
+        raise UnsupportedError("how its result is rounded to integers is not specified")
+    site.result(site.add("Erf", site.inputs()))
+
+
 def _reciprocal_to_openvino(site: OpenvinoSite) -> None:
     data = {BROADCAST: "numpy", "m_pythondiv": True}
     site.result(site.add("Divide", [scalar_like(site, 1), site.input(0)], data))
@@ -138,7 +144,16 @@ ROWS: tuple[Row, ...] = (
     unary_row("Sqrt", "Sqrt", limits=_FLOATS_ONLY),
     unary_row("Exp", "Exp", tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
     unary_row("Log", "Log", tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
-    unary_row("Erf", "Erf", 9, tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
+    Row(
+        "Erf",
+        "Erf",
+        "same",
+        _erf_to_openvino,
+        same_to_onnx("Erf"),
+        onnx_versions=(9, 0),
+        tolerance=APPROXIMATE,
+        limits=_FLOATS_ONLY,
+    ),
     *(
         unary_row(name, name, since, opset, tolerance=APPROXIMATE, limits=_FLOATS_ONLY)
         for name, since, opset in (

@@ -193,6 +193,18 @@ def test_squared_difference(dtype: Any, tmp_path: Path) -> None:
     assert operators == ["Sub", "Mul"]
 
 
+def test_names_that_repeat(tmp_path: Path) -> None:
+    x = total = ov.parameter([1], np.float32)
+    names = ("first", "second", "third")
+    for power, name in enumerate(names):
+        constant = ov.constant(np.array([10.0**power], np.float32))
+        constant.set_friendly_name(name)
+        total = ov.add(total, constant)
+    edits = {f'name="{name}"': f'name="{new}"' for name, new in zip(names, ("c", "c", "c_1"), strict=True)}
+    _, (result,) = elementwise.run_in_onnx([total], [x], [np.zeros(1, np.float32)], tmp_path, edits=edits)
+    np.testing.assert_array_equal(result, [111])
+
+
 BINARY = {
     ov.add: np.add, ov.subtract: np.subtract, ov.multiply: np.multiply, ov.divide: np.divide, ov.maximum: np.maximum,
     ov.minimum: np.minimum, ov.mod: np.fmod, ov.floor_mod: np.mod, ov.power: np.power,

@@ -107,6 +107,11 @@ def test_one_kind_of_infinity(negative: bool, positive: bool, tmp_path: Path) ->
     harness.assert_close(harness.round_trip(case, tmp_path), expected, rtol=0, atol=0)
 
 
+def test_erf_of_integers(tmp_path: Path) -> None:
+    model, _ = judged.one_node("Erf", {"x": np.array([1], np.int32)}, opset=9)
+    judged.assert_refused_in_openvino(model, tmp_path, "how its result is rounded to integers is not specified")
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float64])
 def test_reciprocal_of_other_types(dtype: Any, tmp_path: Path) -> None:
     x = np.array([[0.5, -4, 3]], dtype)

@@ -23,7 +23,10 @@ def kernel_of(operator: str, domain: str = "") -> Kernel:
     return Kernel(operator, domain, 1, 1000, "", lambda shapes, *_: shapes[0], lambda arrays, *_: arrays[0])
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.operator)
+WITH_SCHEMA = [kernel for kernel in KERNELS if kernel.input_check is None]
+
+
+@pytest.mark.parametrize("kernel", WITH_SCHEMA, ids=lambda kernel: kernel.operator)
 def test_last_version_is_the_newest_there_is(kernel: Kernel) -> None:
     """A new version in a new onnx package is read by a person before the kernel's bound is raised."""
     assert defs.get_schema(kernel.operator, kernel.domain).since_version == kernel.last_version

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from maxfold.model.broadcast import BroadcastError, equal_shape, numpy_shape, pdpd_shape
-from maxfold.passes.kernels import KERNELS, Kernel, check
-from maxfold.passes.kernels.add import ADD
+from maxfold.passes.kernels import Kernel, check
 from maxfold.passes.kernels.max import MAX
+from maxfold.passes.kernels.openvino_add import OPENVINO_ADD
+from maxfold.passes.kernels.openvino_maximum import OPENVINO_MAXIMUM
 from tests.passes.kernels.reference import Array, dtype_of
 
 
@@ -110,26 +111,26 @@ def test_max_uint8() -> None:
 # OpenVINO's Add-1 and Maximum-1 have the same two examples, which give shapes alone.
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=["Add-1", "Maximum-1"])
+@pytest.mark.parametrize("kernel", [OPENVINO_ADD, OPENVINO_MAXIMUM], ids=["Add-1", "Maximum-1"])
 def test_example_1_no_broadcast(kernel: Kernel) -> None:
     shape = (256, 56)
     assert equal_shape(shape, shape) == shape
     a, b = np.ones(shape, np.float32), np.full(shape, 2, np.float32)
-    result = kernel.evaluate([a, b], {}, 13)
-    np.testing.assert_array_equal(result, np.full(shape, 3 if kernel is ADD else 2, np.float32), strict=True)
+    result = kernel.evaluate([a, b], {"auto_broadcast": "none"}, 1)
+    np.testing.assert_array_equal(result, np.full(shape, 3 if kernel is OPENVINO_ADD else 2, np.float32), strict=True)
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=["Add-1", "Maximum-1"])
+@pytest.mark.parametrize("kernel", [OPENVINO_ADD, OPENVINO_MAXIMUM], ids=["Add-1", "Maximum-1"])
 def test_example_2_numpy_broadcast(kernel: Kernel) -> None:
     a_shape, b_shape, shape = (8, 1, 6, 1), (7, 1, 5), (8, 7, 6, 5)
     assert numpy_shape(a_shape, b_shape) == shape
     a = np.arange(48, dtype=np.float32).reshape(a_shape)
     b = np.arange(35, dtype=np.float32).reshape(b_shape)
-    result = kernel.evaluate([a, b], {}, 13)
+    result = kernel.evaluate([a, b], {"auto_broadcast": "numpy"}, 1)
     assert result.shape == shape
     for i, j, k, m in np.ndindex(shape):
         x, y = float(a[i, 0, k, 0]), float(b[j, 0, m])
-        assert result[i, j, k, m] == (x + y if kernel is ADD else max(x, y))
+        assert result[i, j, k, m] == (x + y if kernel is OPENVINO_ADD else max(x, y))
 
 
 def test_none_means_equal_shapes_only() -> None:
