@@ -41,7 +41,7 @@ def write_onnx(model: Model, target: str | Path | BinaryIO, *, external_data: Ex
     if external_data == "never" or (external_data == "auto" and not model.has_external_data and _fits(model)):
         guard_weights(model, path)
         pieces = _encode_inline(model)
-        return write_files([(path, pieces.write_to)])
+        return write_files([(path, pieces.write_to)], [pieces.nbytes])
     guard_weights(model, path, path.with_name(f"{path.name}.data"))
     keep_inline = external_data == "auto" and _fits_partly(model)
     layout = ExternalLayout(f"{path.name}.data")
@@ -51,8 +51,9 @@ def write_onnx(model: Model, target: str | Path | BinaryIO, *, external_data: Ex
         pieces = encode_model(model, layout, keep_inline=keep_inline)
     _check_limit(pieces)
     if not layout.parts:
-        return write_files([(path, pieces.write_to)])
-    return write_files([(path.with_name(layout.location), parts_writer(layout.parts)), (path, pieces.write_to)])
+        return write_files([(path, pieces.write_to)], [pieces.nbytes])
+    files = [(path.with_name(layout.location), parts_writer(layout.parts)), (path, pieces.write_to)]
+    return write_files(files, [layout.nbytes, pieces.nbytes])
 
 
 def to_proto(model: Model, *, max_data_bytes: int | None = None) -> onnx.ModelProto:

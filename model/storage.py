@@ -1,26 +1,23 @@
 """Bytes that stay where they are: files opened for reading, and regions of them.
 
-A region is viewed through a memory map, or copied from file to file by the kernel; it is never read into
-memory as a whole unless somebody asks for its values.
+A region is viewed through a memory map, or copied from file to file in small pieces; it is never read into memory as a
+whole unless somebody asks for its values.
 """
 
 from __future__ import annotations
 
-import errno
 import mmap
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from maxfold.model.errors import ModelError
 
-CHUNK_BYTES = 1 << 20
-
-# What copy_file_range and sendfile answer where the two files cannot be copied inside the kernel.
-_CANNOT_COPY_IN_KERNEL = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF}
+# Copies of this size stay in the processor's cache: faster than copy_file_range and sendfile (measured on ext4).
+CHUNK_BYTES = 1 << 18
 
 
 class Source:
@@ -78,17 +75,28 @@ class FileSource(Source):
         return os.pread(self._fd, nbytes, offset)
 
     def copy_to(self, offset: int, nbytes: int, target: BinaryIO) -> None:
-        descriptor = _descriptor(target)
-        if descriptor is not None:
-            target.flush()
-            copied = _copy_in_kernel(self._fd, offset, nbytes, descriptor)
-            offset, nbytes = offset + copied, nbytes - copied
+        buffer = memoryview(bytearray(min(CHUNK_BYTES, nbytes)))
+        write = _writer(target)
         while nbytes:
-            chunk = os.pread(self._fd, min(nbytes, CHUNK_BYTES), offset)
-            if not chunk:
+            taken = os.preadv(self._fd, [buffer[: min(nbytes, CHUNK_BYTES)]], offset)
+            if not taken:
                 raise ModelError(f"{self.name}: became shorter while it was read; run again")
-            write_all(target, chunk)
-            offset, nbytes = offset + len(chunk), nbytes - len(chunk)
+            write(buffer[:taken])
+            offset, nbytes = offset + taken, nbytes - taken
+
+
+def _writer(target: BinaryIO) -> Callable[[memoryview], None]:
+    """What writes to a file object: past its buffer where it has a descriptor, since the data is large."""
+    descriptor = _descriptor(target)
+    if descriptor is None:
+        return lambda data: write_all(target, data)
+    target.flush()
+
+    def write(data: memoryview) -> None:
+        while data:
+            data = data[os.write(descriptor, data) :]
+
+    return write
 
 
 def write_all(target: BinaryIO, data: bytes | memoryview) -> None:
@@ -107,24 +115,6 @@ def _descriptor(target: BinaryIO) -> int | None:
         return None
 
 
-def _copy_in_kernel(source: int, offset: int, nbytes: int, target: int) -> int:
-    """Copies as much as the kernel can by itself; returns how many bytes that were."""
-    if not hasattr(os, "copy_file_range"):
-        return 0
-    copied = 0
-    while copied < nbytes:
-        try:
-            step = os.copy_file_range(source, target, nbytes - copied, offset + copied)
-        except OSError as error:
-            if error.errno in _CANNOT_COPY_IN_KERNEL:
-                return copied
-            raise
-        if step == 0:
-            return copied
-        copied += step
-    return copied
-
-
 @dataclass(frozen=True, slots=True)
 class Region:
     """A range of bytes of a source."""
@@ -134,11 +124,14 @@ class Region:
     nbytes: int
 
     def view(self) -> memoryview:
-        """The bytes, not copied."""
+        """The bytes, read-only: mapped, or read where there are few, since a page that is mapped may bring its whole
+        neighbourhood into the process."""
+        if self.nbytes <= CHUNK_BYTES:
+            return memoryview(self.source.read(self.offset, self.nbytes))
         return self.source.view(self.offset, self.nbytes)
 
     def copy_to(self, target: BinaryIO) -> None:
-        """Writes the bytes to a file object, inside the kernel where that is possible."""
+        """Writes the bytes to a file object, in pieces."""
         self.source.copy_to(self.offset, self.nbytes, target)
 
     def chunks(self) -> Iterator[bytes]:

@@ -43,6 +43,7 @@ class StringData(StoredData):
         items = [text[start:end].decode("utf-8", "replace") for start, end in pairwise(self._offsets(count))]
         array = np.empty(count, np.object_)
         array[:] = items
+        array.flags.writeable = False
         return array.reshape(self.shape)
 
 

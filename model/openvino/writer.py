@@ -57,7 +57,8 @@ def write_openvino(model: Model, path: str | Path) -> int:
     def write_xml(file: BinaryIO) -> None:
         write_all(file, document)
 
-    return write_files([(target.with_suffix(".bin"), weights.writer()), (target, write_xml)])
+    files = [(target.with_suffix(".bin"), weights.writer()), (target, write_xml)]
+    return write_files(files, [weights.nbytes, len(document)])
 
 
 class Weights:
@@ -87,6 +88,11 @@ class Weights:
             self._parts.append((offset, data))
             self._end = offset + nbytes
         return offset, nbytes
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the file, but for the byte of one without data."""
+        return self._end
 
     def place_of(self, constant: Constant) -> tuple[int, int]:
         """Offset and size of a constant's bytes."""

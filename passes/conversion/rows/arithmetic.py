@@ -153,6 +153,7 @@ ROWS: tuple[Row, ...] = (
         _divide_to_onnx,
         onnx_attributes=LEGACY_ATTRIBUTES,
         openvino_attributes={**BROADCAST_DEFAULTS, _PYTHON_DIVISION: "true"},
+        tolerance="exact for integers, 1e-6 relative for others",
         limits="Signed integers with m_pythondiv are divided towards minus infinity, as specified; OpenVINO's CPU "
         f"divides them towards zero. {_IN_FLOAT} Division of integers by zero is undefined.",
     ),

@@ -18,7 +18,7 @@ _NUMPY = {BROADCAST: "numpy"}
 # The types whose casts ONNX saturates unless told otherwise, and OpenVINO never.
 _FLOAT8 = ("FLOAT8E4M3FN", "FLOAT8E5M2")
 _CAST_LIKE_OPSET, _SATURATE_OPSET = 15, 19
-# The names of Dropout's modes changed: an attribute, always inference, an input.
+# Dropout's mode was an attribute, then always inference, and became an input.
 _DROPOUT_ALWAYS_INFERENCE, _DROPOUT_MODE_INPUT = 7, 12
 _CAST_LIMITS = (
     "Numbers out of range are undefined from floating point to integer, and wrap around between integers; OpenVINO's "

@@ -140,8 +140,9 @@ ROWS: tuple[Row, ...] = (
         _reciprocal_to_openvino,
         None,
         onnx_attributes=LEGACY_HINT,
+        tolerance="1e-6 relative",
     ),
-    unary_row("Sqrt", "Sqrt", limits=_FLOATS_ONLY),
+    unary_row("Sqrt", "Sqrt", tolerance="1e-6 relative", limits=_FLOATS_ONLY),
     unary_row("Exp", "Exp", tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
     unary_row("Log", "Log", tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
     Row(

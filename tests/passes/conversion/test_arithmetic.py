@@ -30,12 +30,12 @@ WITHOUT_KERNEL = elementwise.every(
 NUMPY = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Pow": np.power}
 
 
-@pytest.mark.parametrize(("way", "case"), judged.parameters(*EXACT))
+@pytest.mark.parametrize(("way", "case"), judged.parameters(*EXACT, share=2))
 def test_node_cases(way: str, case: harness.Case, tmp_path: Path) -> None:
     elementwise.judge(way, case, tmp_path, without_kernel=WITHOUT_KERNEL)
 
 
-@pytest.mark.parametrize(("way", "case"), judged.parameters(*ROUNDED))
+@pytest.mark.parametrize(("way", "case"), judged.parameters(*ROUNDED, share=2))
 def test_node_cases_of_rounded_ones(way: str, case: harness.Case, tmp_path: Path) -> None:
     if (way, case.name) == ("onnx", "test_div_int32_trunc"):
         # OpenVINO's own IR of ONNX's division asks for one towards minus infinity.
