@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from maxfold.cli.collector import without_collector
 from maxfold.cli.endpoints import Task, opened
 from maxfold.cli.errors import CommandError, describe, is_model_error, one_line, show_traceback
 from maxfold.cli.formats import IR, STREAM, suffix_of
@@ -87,7 +88,7 @@ Result = Outcome | Failure
 def attempt(task: Task, options: OptimizeOptions, progress: Progress) -> Result:
     """Works on one input; whatever is wrong with it becomes a line."""
     try:
-        with opened(task.source) as (path, label):
+        with without_collector(), opened(task.source) as (path, label):
             return _kind(options)(task, options, progress, path, label).run()
     except RefusedError as error:
         return Failure(task, describe(error), error.refusals, error.label)

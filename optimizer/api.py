@@ -17,7 +17,6 @@ from maxfold.model.view import Math
 from maxfold.optimizer.pipeline import run_pipeline, select_passes
 from maxfold.optimizer.report import Report
 from maxfold.passes import Progress
-from maxfold.passes.conversion import DEFAULT_OPSET, OPSETS, TABLE, convert_to_onnx, convert_to_openvino
 
 
 def load(source: str | Path | bytes | onnx.ModelProto | gs.Graph) -> Model:
@@ -110,6 +109,9 @@ def convert(model: Model, *, to: str, opset: int | None = None, ir_version: int 
     `to` is "openvino" or "onnx". `opset` is the version of ONNX's operator set to write (17 by default), `ir_version`
     10 or 11. Raises `ConversionError` (a `ModelError`) that names everything that cannot be converted.
     """
+    # The table has a hundred rows in thirty files, which only a conversion needs.
+    from maxfold.passes.conversion import DEFAULT_OPSET, OPSETS, TABLE, convert_to_onnx, convert_to_openvino
+
     if to not in ("onnx", "openvino"):
         raise ModelError(f"a model is converted to 'onnx' or 'openvino', not {to!r}")
     if to == model.format:
