@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from maxfold.cli.formats import FORMAT_NAMES, IR, OTHER_FORMAT
 from maxfold.cli.options import ConvertOptions
-from maxfold.cli.work import Outcome, RefusedError, Work
+from maxfold.cli.work import RefusedError, Work
 
 if TYPE_CHECKING:
     from maxfold.optimizer import Model, Report
@@ -52,29 +51,14 @@ class ConversionWork(Work):
 
     _options: ConvertOptions
 
-    def _run(self) -> Outcome:
-        from maxfold.optimizer import load
-
-        started = time.perf_counter()
-        options = self._options
-        self._progress.stage("reading")
-        model = load(self._path)
-        self._check_data_files(model)
+    def _rewrite(self, model: Model) -> tuple[Model, Report, Conversion | None]:
         self._progress.stage("converting")
         result = self._convert(model)
         report = _between(model, result, self._optimize(result))
-        verification, failure = self._verify(result, report) if options.verify else (None, None)
-        is_written = failure is None and options.writes
-        output_bytes = self._save(result) if is_written else self._size(result, report)
-        return Outcome(
-            task=self._task,
-            report=report.with_sizes(model.file_bytes, output_bytes),
-            written=is_written,
-            elapsed_seconds=time.perf_counter() - started,
-            verification=verification,
-            failure=failure,
-            conversion=Conversion(model.format, _version(model), result.format, _version(result)),
-        )
+        return result, report, Conversion(model.format, _version(model), result.format, _version(result))
+
+    def _is_to_write(self, report: Report) -> bool:
+        return self._options.writes
 
     def _convert(self, model: Model) -> Model:
         from maxfold.optimizer import convert

@@ -133,10 +133,10 @@ class Work:
         self._progress.stage("reading")
         model = load(self._path)
         self._check_data_files(model)
-        report = self._optimize(model)
-        verification, failure = self._verify(model, report) if options.verify else (None, None)
+        result, report, conversion = self._rewrite(model)
+        verification, failure = self._verify(result, report) if options.verify else (None, None)
         is_written = failure is None and self._is_to_write(report)
-        output_bytes = self._save(model) if is_written else self._size(model, report)
+        output_bytes = self._save(result) if is_written else self._size(result, report)
         return Outcome(
             task=self._task,
             report=report.with_sizes(model.file_bytes, output_bytes),
@@ -144,7 +144,12 @@ class Work:
             elapsed_seconds=time.perf_counter() - started,
             verification=verification,
             failure=failure,
+            conversion=conversion,
         )
+
+    def _rewrite(self, model: Model) -> tuple[Model, Report, Conversion | None]:
+        """The model to write, what was done, and between which formats where that is more than one."""
+        return model, self._optimize(model), None
 
     def _check_data_files(self, model: Model) -> None:
         """Refuses to write over the files that the input keeps its weights in: they are no longer its own then."""

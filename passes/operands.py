@@ -38,7 +38,7 @@ def why_not_inlined(tensor: Tensor, consumer: Node, view: View) -> str | None:
 def is_inner(node: Node, view: View, is_same: Callable[[Node, View], bool]) -> bool:
     """Whether a node will be looked at as part of the tree of the only node that reads it."""
     result = node.outputs[0]
-    consumers = view.consumers(result) if view.use_count(result) == 1 else []
+    consumers = view.consumers(result) if view.is_single_use(result) else []
     return (
         len(consumers) == 1
         and is_same(consumers[0], view)

@@ -7,7 +7,6 @@ from typing import Any
 
 from maxfold.model.graph import Tensor
 
-DOMAIN = "openvino"
 VERSIONS = (10, 11)
 
 Element = Any
