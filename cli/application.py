@@ -6,12 +6,15 @@ body of the command that needs it.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from typing import Any
 
 import typer
 
 from maxfold.cli.convert import convert
+from maxfold.cli.diff import diff
 from maxfold.cli.inspect import inspect
 from maxfold.cli.ops import ops
 from maxfold.cli.optimize import optimize
@@ -28,6 +31,8 @@ class Application(typer.Typer):
     """Ends without a traceback also where it is interrupted before a command runs."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # What is left goes with the process: it is not searched for garbage first.
+        atexit.register(gc.freeze)
         try:
             return super().__call__(*args, **kwargs)
         except KeyboardInterrupt:
@@ -52,5 +57,5 @@ def maxfold(context: typer.Context, version: Version = None) -> None:
         write_stdout(f"{context.get_help()}\n")
 
 
-for _function in (optimize, convert, verify, inspect, passes, ops):
+for _function in (optimize, convert, verify, diff, inspect, passes, ops):
     app.command(cls=Command, context_settings=CONTEXT_SETTINGS, no_args_is_help=False)(_function)

@@ -52,10 +52,20 @@ class ConversionWork(Work):
     _options: ConvertOptions
 
     def _rewrite(self, model: Model) -> tuple[Model, Report, Conversion | None]:
+        fixed = self._fix_dimensions(model)
         self._progress.stage("converting")
         result = self._convert(model)
-        report = _between(model, result, self._optimize(result))
+        report = replace(_between(model, result, self._optimize(result)), dimensions_fixed=fixed)
         return result, report, Conversion(model.format, _version(model), result.format, _version(result))
+
+    def _fix_dimensions(self, model: Model) -> int:
+        from maxfold.optimizer import optimize
+
+        options = self._options
+        if not options.dims and not options.input_shapes:
+            return 0
+        fixed = optimize(model, passes=(), dims=dict(options.dims), input_shapes=dict(options.input_shapes))
+        return fixed.dimensions_fixed
 
     def _is_to_write(self, report: Report) -> bool:
         return self._options.writes

@@ -13,7 +13,9 @@ def convert(
     out_dir: given.ConvertOutDir = None,
     dry_run: given.DryRun = None,
     verify: given.Verify = None,
+    verify_dim: given.VerifyDim = None,
     dim: given.Dim = None,
+    input_shape: given.InputShape = None,
     external_data: given.ExternalData = None,
     jobs: given.Jobs = None,
     from_format: given.ConvertFrom = None,
@@ -39,6 +41,7 @@ def convert(
 
     flags = {
         "output": output, "out-dir": out_dir, "dry-run": dry_run, "verify": verify, "dim": dim,
+        "input-shape": input_shape, "verify-dim": verify_dim,
         "external-data": external_data, "jobs": jobs, "from": from_format, "to": to_format, "opset": opset,
         "ir-version": ir_version, "optimize": optimize, "explain": explain, "report": report, "json": json,
         "quiet": quiet, "verbose": verbose,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,11 @@ def columns(rows: Sequence[Sequence[str]], align: str, styles: Sequence[str] = (
 def plain(text: str, style: str = "") -> Text:
     """A line; control characters are escaped."""
     return Text(printable(text), style)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The text in lines of at most `width` columns, broken between words only."""
+    return textwrap.wrap(printable(text), max(width, 20), break_long_words=False, break_on_hyphens=False)
 
 
 def indented(lines: Iterable[Text]) -> list[Text]:

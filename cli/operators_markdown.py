@@ -24,19 +24,21 @@ refused by name. This page is written by `maxfold ops --markdown > docs/operator
 
 def to_markdown(pairs: Sequence[OperatorPair]) -> str:
     """The page, with one table."""
-    rows = [_row("ONNX", "versions", "", "OpenVINO", "versions", "form", "exactness", "limits"), _row(*["---"] * 8)]
+    heads = ("ONNX", "versions", "", "OpenVINO", "versions", "form", "exactness", "limits")
+    rows = [table_row(*heads), table_row(*["---"] * 8)]
     rows += map(_pair, pairs)
     return f"{_INTRODUCTION}\n{len(pairs)} pairs:\n\n" + "\n".join(rows) + "\n"
 
 
 def _pair(pair: OperatorPair) -> str:
-    return _row(
+    return table_row(
         f"`{pair.onnx}`", versions_text(pair.onnx_versions), arrow_text(pair), f"`{pair.openvino}`",
         versions_text(pair.openvino_versions), pair.form, pair.tolerance, pair.limits,
     )  # fmt: skip
 
 
-def _row(*cells: str) -> str:
+def table_row(*cells: str) -> str:
+    """One row of a table."""
     return f"| {' | '.join(_escaped(cells))} |"
 
 

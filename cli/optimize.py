@@ -15,7 +15,11 @@ def optimize(
     check: given.Check = None,
     dry_run: given.DryRun = None,
     verify: given.Verify = None,
+    verify_dim: given.VerifyDim = None,
     dim: given.Dim = None,
+    input_shape: given.InputShape = None,
+    fold_quantized: given.FoldQuantized = None,
+    inline_functions: given.InlineFunctions = None,
     external_data: given.ExternalData = None,
     jobs: given.Jobs = None,
     from_format: given.FromFormat = None,
@@ -46,7 +50,9 @@ def optimize(
 
     flags = {
         "output": output, "in-place": in_place, "out-dir": out_dir, "check": check, "dry-run": dry_run,
-        "verify": verify, "dim": dim, "external-data": external_data, "jobs": jobs, "from": from_format,
+        "verify": verify, "dim": dim, "input-shape": input_shape,
+        "verify-dim": verify_dim, "fold-quantized": fold_quantized, "inline-functions": inline_functions,
+        "external-data": external_data, "jobs": jobs, "from": from_format,
         "to": to_format, "passes": passes, "skip": skip, "math": math, "max-growth": max_growth, "keep": keep,
         "opset": opset, "explain": explain, "report": report, "json": json, "quiet": quiet, "verbose": verbose,
     }  # fmt: skip

@@ -28,6 +28,10 @@ _KINDS: dict[str, values.Kind] = {
     "external-data": values.choice("auto", "always", "never"),
     "verify": values.switch,
     "dim": values.dims,
+    "input-shape": values.shapes,
+    "verify-dim": values.dims,
+    "fold-quantized": values.switch,
+    "inline-functions": values.switch,
     "from": values.choice("onnx"),
     "to": values.choice("onnx"),
     "jobs": values.count,
@@ -42,8 +46,8 @@ _CONVERT_KINDS: dict[str, values.Kind] = {
     **{
         name: _KINDS[name]
         for name in (
-            "output", "out-dir", "dry-run", "opset", "external-data", "verify", "dim", "jobs", "explain", "report",
-            "json", "quiet", "verbose",
+            "output", "out-dir", "dry-run", "opset", "external-data", "verify", "dim", "input-shape", "verify-dim",
+            "jobs", "explain", "report", "json", "quiet", "verbose",
         )
     },
     "from": values.choice("onnx", "openvino"),
@@ -55,7 +59,10 @@ _CONVERT_KINDS: dict[str, values.Kind] = {
 # A flag also wins over a setting of another name that contradicts it.
 _ALTERNATIVES = (("output", "in-place", "out-dir"), ("quiet", "verbose"))
 
-_FIELDS = {"from": "from_format", "to": "to_format", "max-growth": "max_growth_bytes", "dim": "dims"}
+_FIELDS = {
+    "from": "from_format", "to": "to_format", "max-growth": "max_growth_bytes", "dim": "dims",
+    "input-shape": "input_shapes", "verify-dim": "verify_dims",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,10 @@ class OptimizeOptions:
     external_data: str = "auto"
     verify: bool = False
     dims: tuple[tuple[str, int], ...] = ()
+    input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    verify_dims: tuple[tuple[str, int], ...] = ()
+    fold_quantized: bool = False
+    inline_functions: bool = False
     from_format: str | None = None
     to_format: str | None = None
     jobs: int = 1

@@ -117,8 +117,36 @@ Verify = Annotated[
 Dim = Annotated[
     _Texts,
     typer.Option(
-        "--dim", metavar="NAME=N", rich_help_panel=_WRITING,
-        help="The size of an open dimension when a model is run: of a symbol, or INPUT:AXIS=N; may be repeated.",
+        "--dim", metavar="NAME=N", rich_help_panel=_REWRITING,
+        help="Fix an open dimension of the inputs: a symbol, or INPUT:AXIS=N; may be repeated.",
+    ),
+]  # fmt: skip
+InputShape = Annotated[
+    _Texts,
+    typer.Option(
+        "--input-shape", metavar="INPUT=N,N,...", rich_help_panel=_REWRITING,
+        help="Fix the whole shape of an input, as in x=1,3,224,224; may be repeated.",
+    ),
+]  # fmt: skip
+VerifyDim = Annotated[
+    _Texts,
+    typer.Option(
+        "--verify-dim", metavar="NAME=N", rich_help_panel=_WRITING,
+        help="The size of an open dimension when --verify runs the models; may be repeated.",
+    ),
+]  # fmt: skip
+FoldQuantized = Annotated[
+    _Switch,
+    typer.Option(
+        "--fold-quantized/--no-fold-quantized", rich_help_panel=_REWRITING,
+        help="Let quantized weights be folded to floats, which makes the file larger.",
+    ),
+]  # fmt: skip
+InlineFunctions = Annotated[
+    _Switch,
+    typer.Option(
+        "--inline-functions/--no-inline-functions", rich_help_panel=_REWRITING,
+        help="Replace calls of model-local functions by what they do.",
     ),
 ]  # fmt: skip
 FromFormat = Annotated[

@@ -12,15 +12,24 @@ if TYPE_CHECKING:
 PASSES_SCHEMA = "maxfold.passes/1"
 
 
-def passes(json: given.Json = None, version: given.Version = None) -> None:
+def passes(json: given.Json = None, markdown: given.Markdown = None, version: given.Version = None) -> None:
     """Lists the passes, in the order in which they run.
 
     For each: whether it is exact, what it does, and its options with their defaults.
     """
-    from maxfold.cli.output import write_json
+    from maxfold.cli.errors import CommandError
+    from maxfold.cli.output import write_json, write_stdout
     from maxfold.optimizer import catalogue
 
+    if json and markdown:
+        raise CommandError("--json and --markdown contradict each other; choose one")
     entries = catalogue()
+    if markdown:
+        from maxfold.cli.passes_markdown import to_markdown
+        from maxfold.optimizer.pipeline import folded_operators
+
+        write_stdout(to_markdown(entries, folded_operators()))
+        return
     if json:
         write_json({"schema": PASSES_SCHEMA, "passes": [_to_dict(entry) for entry in entries]})
         return
@@ -32,7 +41,7 @@ def _to_dict(entry: PassInfo) -> dict[str, Any]:
 
 
 def _show(entries: tuple[PassInfo, ...]) -> None:
-    from maxfold.cli.layout import columns, plain, print_lines
+    from maxfold.cli.layout import columns, plain, print_lines, wrapped
     from maxfold.cli.output import stdout_console
 
     console = stdout_console()
@@ -42,7 +51,7 @@ def _show(entries: tuple[PassInfo, ...]) -> None:
         heads = columns([[entry.name, entry.mode] for entry in entries], "ll", ("bold", "dim"))
     lines = []
     for head, entry in zip(heads, entries, strict=True):
-        details = [entry.summary] if is_narrow else []
+        details = wrapped(entry.summary, console.width - 4) if is_narrow else []
         details += [f"{name} = {'unset' if value is None else value}" for name, value in entry.options.items()]
         lines.append(head)
         lines += [plain(f"    {detail}", "dim") for detail in details]

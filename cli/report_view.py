@@ -91,6 +91,11 @@ def _passes(report: Report, *, is_full: bool) -> list[Text]:
 def _notes(outcome: Outcome, options: OptimizeOptions) -> list[Text]:
     report = outcome.report
     notes = []
+    if report.dimensions_fixed:
+        notes.append(plain(f"{counted(report.dimensions_fixed, 'dimension')} of the inputs fixed"))
+    if report.notes:
+        results = counted(len(report.notes), "folded result")
+        notes.append(plain(f"{results} may differ from a runtime's in the last place"))
     if report.declines and not options.explain:
         notes.append(plain(f"{counted(len(report.declines), 'rewrite')} declined (--explain says why)"))
     if report.relaxed_gain and outcome.conversion is None:

@@ -97,6 +97,17 @@ def dims(value: object) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
+def shapes(value: object) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Shapes of inputs, each as "name=1,3,224,224"; one of them or a list. "name=" is the shape of a scalar."""
+    found = []
+    for part in (value,) if isinstance(value, str) else value if isinstance(value, (list, tuple)) else (None,):
+        name, _, sizes = part.rpartition("=") if isinstance(part, str) else ("", "", "?")
+        if not name or not re.fullmatch(r"(?:[0-9]{1,9}(?:,[0-9]{1,9})*)?", sizes, re.ASCII):
+            raise ValueError("an input and its shape, as in x=1,3,224,224")
+        found.append((name, tuple(int(size) for size in sizes.split(",") if size)))
+    return tuple(found)
+
+
 def size_bytes(value: object) -> int:
     """A number of bytes: 65536, "64KiB" (binary), "1MB" (decimal), in any case; parts of a byte are cut off."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:

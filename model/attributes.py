@@ -17,7 +17,7 @@ from onnx import AttributeProto
 from onnx_graphsurgeon.util.misc import convert_to_onnx_attr_type
 
 from maxfold.model import dtypes
-from maxfold.model.data import ArrayData, TensorData, tensor_proto
+from maxfold.model.data import ArrayData, AttributeData, TensorData, tensor_proto
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph
 
@@ -76,6 +76,27 @@ def decode(proto: AttributeProto) -> Any:
         return AttributeRef(proto.ref_attr_name, kind(proto))
     decoder = _DECODERS.get(kind(proto))
     return proto if decoder is None else decoder(proto)
+
+
+# Attributes of Constant-12 and later that are values themselves: element type, field, whether it is a list.
+_CONSTANT_VALUES: dict[tuple[str, int], tuple[Any, str, bool]] = {
+    ("value_float", AttributeProto.FLOAT): (np.float32, "f", False),
+    ("value_floats", AttributeProto.FLOATS): (np.float32, "floats", True),
+    ("value_int", AttributeProto.INT): (np.int64, "i", False),
+    ("value_ints", AttributeProto.INTS): (np.int64, "ints", True),
+    ("value_string", AttributeProto.STRING): (np.object_, "s", False),
+    ("value_strings", AttributeProto.STRINGS): (np.object_, "strings", True),
+}
+
+
+def constant_data(proto: AttributeProto) -> AttributeData | None:
+    """The value that an attribute of a Constant node is itself (Constant-13), None where it is a tensor or no value."""
+    made = _CONSTANT_VALUES.get((proto.name, kind(proto)))
+    if made is None:
+        return None
+    element_type, field, is_list = made
+    values = list(getattr(proto, field)) if is_list else getattr(proto, field)
+    return AttributeData(np.array(values, element_type))
 
 
 def is_unchanged(proto: AttributeProto, value: Any) -> bool:

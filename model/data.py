@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from onnx_graphsurgeon.ir.tensor import LazyValues
 from maxfold.model import dtypes
 from maxfold.model.dtypes import DType
 from maxfold.model.errors import ModelError
-from maxfold.model.storage import Region
+from maxfold.model.storage import ComputedSource, Region
+from maxfold.model.wire import RAW_DATA
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -75,6 +77,21 @@ class StoredData(TensorData):
 
     def stored(self) -> Region | bytes:
         return self.region
+
+
+def computed(dtype: DType, shape: tuple[int, ...], compute: Callable[[], Array]) -> StoredData:
+    """Values of whole bytes or packed ones that are computed when they are written, or asked for; each time anew."""
+    nbytes = dtype.nbytes(math.prod(shape))
+    source = ComputedSource(nbytes, lambda: raw_bytes(compute(), dtype))
+    return StoredData(Region(source, 0, nbytes), dtype, shape, RAW_DATA)
+
+
+def read_array(data: TensorData) -> Array:
+    """The values, not through the map of the file: pages that are mapped stay in memory."""
+    if not isinstance(data, StoredData) or data.dtype is None or data.dtype.is_packed or data.dtype.kind == "opaque":
+        return data.array()
+    region = data.region
+    return np.frombuffer(region.source.read(region.offset, region.nbytes), data.dtype.numpy).reshape(data.shape)
 
 
 class ProtoData(TensorData):

@@ -7,17 +7,29 @@ more than what it touches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import onnx
 
-from maxfold.model.data import Array, ArrayData
-from maxfold.model.graph import Constant, Graph, Node, Tensor, new_constant, new_node, new_variable, subgraphs
-from maxfold.model.inference import TensorType
+from maxfold.model import splice
+from maxfold.model.copies import arguments, copy_body
+from maxfold.model.data import Array, ArrayData, TensorData
+from maxfold.model.graph import (
+    Constant,
+    Function,
+    Graph,
+    Node,
+    Tensor,
+    new_constant,
+    new_node,
+    new_variable,
+    subgraphs,
+)
+from maxfold.model.inference import Inference
 from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.names import NameAllocator
-from maxfold.model.order import sorted_nodes
+from maxfold.model.order import is_sorted, sorted_nodes
 from maxfold.model.view import View
 
 
@@ -30,6 +42,10 @@ class Edit(View):
         self._touched: dict[Node, None] = {}
         self._before: dict[Node, list[Node]] = {}
         self._dropped: set[Constant] = set()
+        self._disordered: set[Graph] = set()
+        self._has_removed = False
+        # What an inlined graph makes known of what reads its results is derived anew after a flush.
+        self._is_outdated = False
 
     def take_touched(self) -> list[Node]:
         """The nodes that an edit since the last call may have made interesting again."""
@@ -48,6 +64,7 @@ class Edit(View):
         for tensor in dict.fromkeys(inputs):
             list.append(tensor.outputs, node)
             self._stale.add(tensor)
+        self._disordered.add(node.scope)
         self._touched[node] = None
 
     def set_attribute(self, node: Node, name: str, value: Any) -> None:
@@ -84,7 +101,12 @@ class Edit(View):
         model.graph.opset = version
         model.graph.import_domains = list(model.proto.opset_import)
         self._opsets.clear()
-        self._types = None
+        self.forget_types()
+
+    def forget_types(self) -> None:
+        """Lets all types be derived anew: rewrites may have made more of them known."""
+        self._inference = Inference(self)
+        self._nonzero = self._contradicted = None
 
     def forget_declaration(self, tensor: Tensor) -> None:
         """Drops what the file declares of a result inside the graph, where its type is no longer that."""
@@ -121,21 +143,47 @@ class Edit(View):
         self._uses[constant] = 0
         return constant
 
-    def fold(self, node: Node, array: Array) -> None:
-        """Makes the only result of a node a constant of that value, under its own name, and removes the node."""
-        tensor: Any = node.outputs[0]
+    def omitted(self, scope: Graph) -> Tensor:
+        """What stands for an input that is left out before others that are not."""
+        return new_variable("", scope)
+
+    def fold(self, node: Node, values: Sequence[Array | TensorData]) -> None:
+        """Makes the results of a node constants of those values, under their own names, and removes the node."""
+        results: list[Any] = list(node.outputs)
         self.remove_node(node)
+        for tensor, value in zip(results, values, strict=False):
+            if tensor.name:
+                self._become_constant(tensor, value if isinstance(value, TensorData) else ArrayData(value), node)
+
+    def _become_constant(self, tensor: Any, data: TensorData, node: Node) -> None:
         for field in ("dtype", "shape", "type", "declared"):
             tensor.__dict__.pop(field, None)
         tensor.__class__ = Constant
-        tensor.__dict__.update(
-            _values=ArrayData(array), _export_dtype=None, data_location=None, origin=None, position=-1
-        )
+        tensor.__dict__.update(_values=data, _export_dtype=None, data_location=None, origin=None, position=-1)
         # A layer of an IR has a name of its own, which its constant takes over.
         tensor.__dict__["layer_name"] = node.name
         tensor.scope.constants.append(tensor)
         tensor.scope.forgotten.add(tensor.name)
         self._touch(self.consumers(tensor))
+
+    def become(
+        self,
+        node: Node,
+        operator: str,
+        inputs: Sequence[Tensor],
+        attributes: dict[str, Any] | None = None,
+        *,
+        domain: str = "",
+    ) -> None:
+        """Makes a node another operator with other inputs and attributes; its results stay what they are.
+
+        A node that ends a pattern becomes what replaces the pattern: it stands behind all that it may read.
+        """
+        node.op = operator
+        node.domain = domain
+        node.attrs.clear()
+        node.attrs.update(attributes or {})
+        self.set_inputs(node, inputs)
 
     def replace_uses(self, old: Tensor, new: Tensor) -> None:
         """Lets every consumer of `old` read `new`; `why_not_replaceable` has said that this can be done.
@@ -156,9 +204,41 @@ class Edit(View):
         self._redirect(old, new)
         old.scope.forgotten.add(old.name)
 
+    def inline_graph(
+        self, graph: Graph, *, before: Node, bindings: Mapping[Tensor, Tensor] | None = None
+    ) -> list[Tensor]:
+        """Moves the nodes, constants and declarations of a graph into the scope and place of `before`.
+
+        `graph` is inside `before` or in no scope (see `copy_function`); `bindings` give its inputs tensors that
+        `before` can see. Names stay where no other scope has them. Returns what the graph returned, visible in the
+        place of `before`, which has to be removed next (`replace_results`). `splice.why_not_moved` has said that
+        this can be done.
+        """
+        return splice.inline_graph(self, graph, before, bindings or {})
+
+    def replace_results(self, node: Node, tensors: Sequence[Tensor]) -> None:
+        """Lets a tensor, visible in the place of a node, be read for each of its results, and removes the node.
+
+        A tensor that cannot take a result's place, such as a constant for a graph output, goes through an Identity.
+        """
+        splice.replace_results(self, node, tensors)
+
+    def copy_function(self, function: Function, call: Node) -> Graph:
+        """The body of a function with the attributes of a call, in no scope; see `inline_graph`."""
+        body = copy_body(function, arguments(function, call), call.scope, self._names)
+        splice.index_graph(self, body)
+        return body
+
+    def remove_function(self, function: Function) -> None:
+        """Removes a model-local function that nothing calls."""
+        splice.remove_function(self, function)
+
     def remove_node(self, node: Node) -> None:
         """Removes a node whose results nothing reads any more, or are made otherwise from now on."""
+        if node in self._dead:
+            return
         self._dead.add(node)
+        self._has_removed = True
         pending = [node]
         while pending:
             gone = pending.pop()
@@ -166,8 +246,9 @@ class Edit(View):
                 self._release(tensor)
             list.__setitem__(gone.inputs, slice(None), [])
             for scope in subgraphs(gone):
-                pending += scope.nodes
-                self._dead.update(scope.nodes)
+                inner = [item for item in self._nodes_in(scope) if item not in self._dead]
+                pending += inner
+                self._dead.update(inner)
                 for tensor in scope.outputs:
                     self._release_output(tensor)
         for tensor in node.outputs:
@@ -175,6 +256,35 @@ class Edit(View):
                 list.__setitem__(tensor.inputs, slice(None), [])
             if not self.is_graph_output(tensor):
                 tensor.scope.forgotten.add(tensor.name)
+
+    def remove_unused(self, nodes: Iterable[Node]) -> None:
+        """Removes those of the nodes that nothing needs any more, and what only they needed.
+
+        Nodes that are kept, sinks and results that are read, returned or bound stay. Constants stay for other passes.
+        """
+        pending = list(nodes)
+        while pending:
+            node = pending.pop()
+            if node in self._dead or not self._is_unused(node):
+                continue
+            makers = [tensor.inputs[0] for tensor in node.inputs if tensor.inputs]
+            self.remove_node(node)
+            pending += makers
+
+    def _is_unused(self, node: Node) -> bool:
+        if self.is_kept(node) or not any(tensor.name for tensor in node.outputs):
+            return False
+        return not any(
+            self.use_count(tensor) or self.is_graph_output(tensor) or self.is_bound(tensor) for tensor in node.outputs
+        )
+
+    def _nodes_in(self, scope: Graph) -> Iterator[Node]:
+        """The nodes of a scope, new ones that no flush has put into its list too."""
+        pending = list(reversed(scope.nodes))
+        while pending:
+            node = pending.pop()
+            yield node
+            pending += self._before.get(node, ())
 
     def remove_constant(self, constant: Constant) -> None:
         """Removes a constant that nothing reads."""
@@ -192,11 +302,21 @@ class Edit(View):
 
     def flush(self) -> None:
         """Brings the lists of nodes, constants and consumers up to date."""
-        if self._dead or self._before or self._dropped:
+        if self._has_removed or self._before or self._dropped:
             for scope in self.model.scopes():
                 self._flush_scope(scope)
+        self._has_removed = False
+        # Rewrites may let a node read what is made behind it. The layers of an IR may stand in any order.
+        for scope in self._disordered if self.model.format == "onnx" else ():
+            if not is_sorted(scope):
+                self.sort_nodes(scope)
+        self._disordered.clear()
         for tensor in list(self._stale):
             self._refresh(tensor)
+        if self._is_outdated:
+            self._inference = Inference(self)
+            self._contradicted = None
+            self._is_outdated = False
         self._before.clear()
         self._dropped.clear()
 
@@ -217,10 +337,16 @@ class Edit(View):
 
     def _redirect(self, old: Tensor, new: Tensor) -> None:
         consumers = self.consumers(old)
+        if isinstance(old, Constant) and isinstance(new, Constant) and old.is_node:
+            # A Constant node that comes from another graph has no place of its own, but one before all that read it.
+            new.position = min(new.position, old.position)
         for node in consumers:
-            for _ in range(node.inputs.count(old)):
-                list.__setitem__(node.inputs, node.inputs.index(old), new)
-                list.append(new.outputs, node)
+            count = 0
+            for index, tensor in enumerate(node.inputs):
+                if tensor is old:
+                    list.__setitem__(node.inputs, index, new)
+                    count += 1
+            list.extend(new.outputs, [node] * count)
         self._uses[new] = self._uses.get(new, 0) + self._uses.get(old, 0)
         self._uses[old] = 0
         list.__setitem__(old.outputs, slice(None), [])
@@ -228,6 +354,7 @@ class Edit(View):
         producer = self.producer(new)
         if producer is not None:
             self._touched[producer] = None
+            self._disordered.add(new.scope)
 
     def _release(self, tensor: Tensor) -> None:
         self._uses[tensor] = self._uses.get(tensor, 0) - 1
@@ -235,7 +362,7 @@ class Edit(View):
         producer = self.producer(tensor)
         if producer is not None:
             self._touched[producer] = None
-            self._touch(self._few_consumers(tensor))
+        self._touch(self._few_consumers(tensor))
 
     def _release_output(self, tensor: Tensor) -> None:
         left = self._output_uses.get(tensor, 0) - 1
@@ -243,11 +370,6 @@ class Edit(View):
             self._output_uses[tensor] = left
         else:
             self._output_uses.pop(tensor, None)
-
-    def _derive_types(self) -> dict[Tensor, TensorType]:
-        # What edits have removed still stands in the lists until they are flushed.
-        self.flush()
-        return super()._derive_types()
 
     def _few_consumers(self, tensor: Tensor) -> Iterable[Node]:
         """What still reads a tensor that has lost a consumer: a rule may have waited for its last but one."""

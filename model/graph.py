@@ -202,13 +202,14 @@ def init_scope(graph: Graph, parent: Node | None, proto: Any) -> None:
     graph.parent = parent
 
 
-def subgraphs(node: Node) -> Iterator[Graph]:
+def subgraphs(node: Node) -> list[Graph]:
     """The graphs in a node's attributes, those in lists too."""
+    graphs: list[Graph] = []
     for value in node.attrs.values():
-        if isinstance(value, Graph):
-            yield value
-        elif isinstance(value, list):
-            yield from (item for item in value if isinstance(item, Graph))
+        # Most attributes are numbers and text: one test has to do for them.
+        if isinstance(value, (Graph, list)):
+            graphs += [item for item in (value if isinstance(value, list) else (value,)) if isinstance(item, Graph)]
+    return graphs
 
 
 def scopes_of(root: Graph) -> Iterator[Graph]:

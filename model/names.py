@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 import onnx
 
-from maxfold.model.graph import Function
+from maxfold.model.graph import Function, Graph, Node, scopes_of
 from maxfold.model.model import Model, graph_protos
 
 
@@ -14,6 +17,8 @@ class NameAllocator:
     def __init__(self, model: Model) -> None:
         self._seen: set[str] = set()
         self._next: dict[str, int] = {}
+        self._model = model
+        self._defined: dict[Graph, tuple[Counter[str], Counter[str]]] = {}
         for scope in model.scopes():
             self._seen.update(info.name for info in scope.value_info)
             self._seen.update(tensor.name for tensor in (*scope.inputs, *scope.outputs, *scope.constants))
@@ -45,3 +50,56 @@ class NameAllocator:
                 self._seen.add(name)
                 self._next[base] = count
                 return name
+
+    def release(self, scope: Graph, nodes: Iterable[Node]) -> None:
+        """The names of a scope with these nodes, not those of graphs inside it, are free: it goes, or is moved."""
+        for counter, names in zip(self._definitions(scope), _defined_in(scope, nodes), strict=True):
+            counter.subtract(names)
+
+    def carried(self, name: str, scope: Graph, *, is_node: bool = False) -> str:
+        """The name of a tensor (or node) that comes into a scope: its own where neither it nor one around or inside
+        has that."""
+        if not name:
+            return name
+        counter = self._definitions(scope)[is_node]
+        if counter[name] > 0:
+            name = self.fresh(name)
+        counter[name] = 1
+        self._seen.add(name)
+        return name
+
+    def _definitions(self, scope: Graph) -> tuple[Counter[str], Counter[str]]:
+        """How many scopes under the root of one define each name of a tensor and of a node.
+
+        Names that were given since are not among them, or in one each.
+        """
+        root = scope
+        while root.parent is not None:
+            root = root.parent.scope
+        found = self._defined.get(root)
+        if found is None:
+            found = self._defined[root] = (Counter(), Counter())
+            for inner in scopes_of(root):
+                for counter, names in zip(found, _defined_in(inner, inner.nodes), strict=True):
+                    counter.update(names)
+            for training in self._model.proto.training_info if root is self._model.graph else ():
+                for graph in graph_protos((training.initialization, training.algorithm)):
+                    names = {name for node in graph.node for name in (*node.input, *node.output)}
+                    names.update(info.name for info in (*graph.input, *graph.output))
+                    found[0].update(names | {tensor.name for tensor in graph.initializer})
+                    found[1].update(node.name for node in graph.node)
+        return found
+
+
+def _defined_in(scope: Graph, nodes: Iterable[Node]) -> tuple[set[str], set[str]]:
+    """Names of the tensors and of the nodes of a scope; what it says of tensors that it does not have counts too."""
+    listed = list(nodes)
+    tensors = {tensor.name for tensor in (*scope.inputs, *scope.constants)}
+    tensors.update(info.name for info in scope.value_info)
+    for annotation in getattr(scope.proto, "quantization_annotation", ()):
+        tensors.add(annotation.tensor_name)
+        tensors.update(entry.value for entry in annotation.quant_parameter_tensor_names)
+    tensors.update(tensor.name for node in listed for tensor in node.outputs)
+    node_names = {node.name for node in listed}
+    node_names.update(constant.origin.name for constant in scope.constants if constant.is_node)
+    return tensors, node_names

@@ -107,9 +107,12 @@ class _Encoder:
                 out.add_field(number, to_bytes(info))
 
     def _needs_node(self, constant: Constant) -> bool:
-        """Whether a constant must be a Constant node: functions have no initializers, and before IR version 4 an
-        initializer had to be a graph input too."""
-        if isinstance(constant.scope, Function):
+        """Whether a constant must be a Constant node: functions have no initializers, before IR version 4 an
+        initializer had to be a graph input too, and onnx derives no type of an inner graph's output from one."""
+        scope = constant.scope
+        if isinstance(scope, Function):
+            return True
+        if constant.origin is None and scope.parent is not None and any(item is constant for item in scope.outputs):
             return True
         return constant.origin is None and self._model.ir_version < 4 and constant not in constant.scope.inputs
 

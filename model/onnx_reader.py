@@ -8,13 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 from google.protobuf.message import DecodeError, EncodeError
 from onnx import AttributeProto
 
 from maxfold.model import attributes, dtypes, wire
-from maxfold.model.data import AttributeData, ProtoData, SparseData, StoredData, TensorData, check_size
+from maxfold.model.data import ProtoData, SparseData, StoredData, TensorData, check_size
 from maxfold.model.errors import ModelError
 from maxfold.model.external import ExternalFiles
 from maxfold.model.graph import (
@@ -262,12 +261,7 @@ class _Reader:
             return self._tensor(proto.t)
         if proto.name == "sparse_value" and kind == AttributeProto.SPARSE_TENSOR:
             return SparseData(proto.sparse_tensor)
-        made = _CONSTANT_VALUES.get((proto.name, kind))
-        if made is None:
-            return None
-        element_type, field, is_list = made
-        values = list(getattr(proto, field)) if is_list else getattr(proto, field)
-        return AttributeData(np.array(values, element_type))
+        return attributes.constant_data(proto)
 
     def _tensor(self, proto: onnx.TensorProto) -> TensorData:
         """The data of a tensor; its marker or external entry is resolved to a region."""
@@ -295,16 +289,6 @@ Names = tuple[dict[str, Tensor], ...]
 _FIELD_TYPES = {
     wire.FLOAT_DATA: (onnx.TensorProto.FLOAT, onnx.TensorProto.COMPLEX64),
     wire.DOUBLE_DATA: (onnx.TensorProto.DOUBLE, onnx.TensorProto.COMPLEX128),
-}
-
-# Attributes of Constant-12 and later that are values themselves: element type, field, whether it is a list.
-_CONSTANT_VALUES: dict[tuple[str, int], tuple[Any, str, bool]] = {
-    ("value_float", AttributeProto.FLOAT): (np.float32, "f", False),
-    ("value_floats", AttributeProto.FLOATS): (np.float32, "floats", True),
-    ("value_int", AttributeProto.INT): (np.int64, "i", False),
-    ("value_ints", AttributeProto.INTS): (np.int64, "ints", True),
-    ("value_string", AttributeProto.STRING): (np.object_, "s", False),
-    ("value_strings", AttributeProto.STRINGS): (np.object_, "strings", True),
 }
 
 

@@ -3,38 +3,42 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph, Node, Tensor, scopes_of, subgraphs
 
 
-def node_reads(node: Node) -> Iterator[Tensor]:
+def node_reads(node: Node) -> Iterable[Tensor]:
     """The tensors a node needs: its inputs, and what the graphs inside it take from outside."""
-    yield from node.inputs
-    if not node.attrs:
-        return
-    for graph in subgraphs(node):
+    graphs = subgraphs(node)
+    if not graphs:
+        return node.inputs
+    reads = list(node.inputs)
+    for graph in graphs:
         for scope in scopes_of(graph):
             for inner in scope.nodes:
-                yield from inner.inputs
-            yield from scope.outputs
+                reads += inner.inputs
+            reads += scope.outputs
+    return reads
 
 
 def is_sorted(graph: Graph) -> bool:
     """Whether each node of the scope stands after those it reads."""
     made: set[Tensor] = set()
     for node in graph.nodes:
-        if any(tensor.scope is graph and not _stands_before(tensor, node, made) for tensor in node_reads(node)):
-            return False
+        for tensor in node_reads(node):
+            if tensor not in made and tensor.scope is graph and not _stands_before(tensor, node):
+                return False
         made.update(node.outputs)
     return True
 
 
-def _stands_before(tensor: Tensor, node: Node, made: set[Tensor]) -> bool:
+def _stands_before(tensor: Tensor, node: Node) -> bool:
+    """Whether a tensor that no node before this one makes can be read by it."""
     if isinstance(tensor, Constant):
         return not tensor.is_node or tensor.position < node.position or node.position < 0
-    return not tensor.inputs or tensor in made
+    return not tensor.inputs
 
 
 def sorted_nodes(graph: Graph) -> list[Node]:

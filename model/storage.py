@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
 from maxfold.model.errors import ModelError
 
@@ -39,6 +39,32 @@ class Source:
     def copy_to(self, offset: int, nbytes: int, target: BinaryIO) -> None:
         """Writes a range to a file object."""
         write_all(target, self.view(offset, nbytes))
+
+
+class ComputedSource(Source):
+    """Bytes that are computed when somebody asks for them, and kept only while they are the last ones asked for.
+
+    `compute` gives the same `nbytes` bytes each time. So rearranged weights take memory one at a time.
+    """
+
+    _last: ClassVar[tuple[ComputedSource, memoryview] | None] = None
+
+    def __init__(self, nbytes: int, compute: Callable[[], bytes]) -> None:
+        self.name = "<computed>"
+        self.size = nbytes
+        self._compute = compute
+
+    def view(self, offset: int, nbytes: int) -> memoryview:
+        last = ComputedSource._last
+        if last is None or last[0] is not self:
+            # The one before goes first.
+            ComputedSource._last = last = None
+            last = ComputedSource._last = (self, memoryview(self._compute()))
+        return last[1][offset : offset + nbytes]
+
+    def copy_to(self, offset: int, nbytes: int, target: BinaryIO) -> None:
+        super().copy_to(offset, nbytes, target)
+        ComputedSource._last = None
 
 
 class FileSource(Source):

@@ -27,6 +27,12 @@ def declared(info: onnx.ValueInfoProto) -> tuple[str, Any, list[Dim] | None]:
     return kind, None if dtype is None else dtype.numpy, shape
 
 
+def declared_shape(info: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
+    """The declared shape of a tensor: None for an unknown rank, and for a dimension without a size."""
+    shape = declared(info)[2]
+    return None if shape is None else tuple(dim if isinstance(dim, int) else None for dim in shape)
+
+
 def _dim(dim: onnx.TensorShapeProto.Dimension) -> Dim:
     if dim.HasField("dim_value"):
         return dim.dim_value

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from maxfold.model.dtypes import DType
-from maxfold.model.graph import Constant, Graph, Node, Tensor
-from maxfold.model.inference import TensorType, constant_type, declared_type, infer_types
+from maxfold.model.graph import Constant, Function, Graph, Node, Tensor
+from maxfold.model.inference import Dim, Inference, PartialValue
+from maxfold.model.inference.nonzero import is_nonzero, nonzero_atoms
+from maxfold.model.inference.symbolic import Atom
 from maxfold.model.model import ONNX_DOMAINS, Model, graph_protos
+from maxfold.model.types import declared_shape
 
 Math = Literal["exact", "relaxed"]
 
@@ -20,11 +23,15 @@ IR_PREFIX = "openvino."
 class View:
     """A model as rules see it, kept up to date by `Edit`.
 
-    `math` is "exact" or "relaxed"; tensors and nodes named in `keep` are left alone.
+    `math` is "exact" or "relaxed"; tensors and nodes named in `keep` are left alone. Exporters declare a dimension of
+    an input as 0 where they do not know it: only with `believes_zero` it is 0.
     """
 
-    def __init__(self, model: Model, *, math: Math = "exact", keep: Iterable[str] = ()) -> None:
+    def __init__(
+        self, model: Model, *, math: Math = "exact", keep: Iterable[str] = (), believes_zero: bool = False
+    ) -> None:
         self.model = model
+        self.believes_zero = believes_zero
         self.math = math
         self.keep = frozenset(keep)
         self._dead: set[Node] = set()
@@ -32,14 +39,21 @@ class View:
         self._uses: dict[Tensor, int] = {}
         self._output_uses: dict[Tensor, int] = {}
         self._opsets: dict[Graph, dict[str, int]] = {}
-        self._functions = {
-            ("" if function.domain in ONNX_DOMAINS else function.domain, function.name) for function in model.functions
-        }
-        self._types: dict[Tensor, TensorType] | None = None
+        self._find_functions()
+        self._inference = Inference(self)
+        self._contradicted: dict[Node, Tensor] | None = None
+        self._nonzero: frozenset[Atom] | None = None
+        self._operators: frozenset[tuple[str, int | None]] | None = None
         self._bound = _bound_names(model)
         self._graph_inputs: set[Tensor] = set()
         self._shadowed: set[str] = set()
         self._index()
+
+    def _find_functions(self) -> None:
+        self._functions = {
+            ("" if function.domain in ONNX_DOMAINS else function.domain, function.name)
+            for function in self.model.functions
+        }
 
     def _index(self) -> None:
         defined: dict[Graph, set[str]] = {}
@@ -101,9 +115,26 @@ class View:
         """Whether a node is that operator of that domain, and not a model-local function of that name."""
         return node.op == operator and domain_of(node) == domain and not self.is_function_call(node)
 
+    def is_used(self, operator: str, opset: int) -> bool:
+        """Whether the model had nodes of that ONNX operator and operator set when this was asked for the first time."""
+        if self._operators is None:
+            own = (node for node in self.nodes() if self.is_operator(node, node.op))
+            self._operators = frozenset((node.op, self.opset(node)) for node in own)
+        return (operator, opset) in self._operators
+
     def is_function_call(self, node: Node) -> bool:
         """Whether a node calls a model-local function."""
         return bool(self._functions) and (domain_of(node), node.op) in self._functions
+
+    def called_function(self, node: Node) -> Function | None:
+        """The model-local function that a node calls, None where none or more than one has its name."""
+        key = domain_of(node), node.op
+        found = [
+            function
+            for function in self.model.functions
+            if ("" if function.domain in ONNX_DOMAINS else function.domain, function.name) == key
+        ]
+        return found[0] if len(found) == 1 else None
 
     def producer(self, tensor: Tensor) -> Node | None:
         """The node that makes a tensor; None for graph inputs, constants and omitted tensors."""
@@ -119,9 +150,17 @@ class View:
             self._refresh(tensor)
         return list(dict.fromkeys(tensor.outputs))
 
+    def only_consumer(self, tensor: Tensor) -> Node | None:
+        """The node that reads a tensor if exactly one input of one node does and no graph returns it."""
+        return self.consumers(tensor)[0] if self.is_single_use(tensor) else None
+
     def is_graph_output(self, tensor: Tensor) -> bool:
         """Whether a tensor is an output of any graph, subgraphs and functions included."""
         return tensor in self._output_uses
+
+    def return_count(self, tensor: Tensor) -> int:
+        """How many outputs of graphs a tensor is."""
+        return self._output_uses.get(tensor, 0)
 
     def is_graph_input(self, tensor: Tensor) -> bool:
         """Whether a tensor is listed as an input of its graph; a constant may be (its default value)."""
@@ -172,33 +211,50 @@ class View:
 
     def dtype(self, tensor: Tensor) -> DType | None:
         """The derived element type, None where it could not be derived."""
-        found = self._type(tensor)
-        return None if found is None else found.dtype
+        return self._inference.fact(tensor).dtype
+
+    def dims(self, tensor: Tensor) -> tuple[Dim, ...] | None:
+        """The derived shape, each dimension a number or symbolic; None for an unknown rank.
+
+        Dimensions that are equal here are equal in every run of the model.
+        """
+        return self._inference.dims(tensor)
 
     def shape(self, tensor: Tensor) -> tuple[int | None, ...] | None:
         """The derived shape: None for an unknown rank, None as a dimension for an unknown or symbolic one."""
-        found = self._type(tensor)
-        return None if found is None else found.shape
+        dims = self._inference.dims(tensor)
+        return None if dims is None else tuple(dim if isinstance(dim, int) else None for dim in dims)
 
     def rank(self, tensor: Tensor) -> int | None:
         """The derived rank, None where it could not be derived."""
-        shape = self.shape(tensor)
-        return None if shape is None else len(shape)
+        dims = self._inference.dims(tensor)
+        return None if dims is None else len(dims)
 
-    def _type(self, tensor: Tensor) -> TensorType | None:
-        if isinstance(tensor, Constant):
-            if self.is_graph_input(tensor) and self.model.ir_version >= 4:
-                # The caller's value has the declared type, and not the shape of the default.
-                info = tensor.scope.input_info.get(tensor.name)
-                return None if info is None else declared_type(info)
-            return constant_type(tensor)
-        if self._types is None:
-            # Derived once: rewrites keep the value of every tensor that stays, and so its type.
-            self._types = self._derive_types()
-        return self._types.get(tensor)
+    def value(self, tensor: Tensor) -> PartialValue | None:
+        """The value of a small tensor of integers or BOOL as far as it is known, None where nothing is.
 
-    def _derive_types(self) -> dict[Tensor, TensorType]:
-        return infer_types(self.model)
+        It holds before the model runs: constants that may be relied on, shapes, and what is computed from them.
+        """
+        return self._inference.value(tensor)
+
+    def is_nonzero(self, dim: Dim) -> bool:
+        """Whether a dimension is other than 0 in every run of the model that succeeds."""
+        if self._nonzero is None:
+            self._nonzero = nonzero_atoms(self)
+        return is_nonzero(dim, self._nonzero)
+
+    def why_not_settled(self, node: Node) -> str | None:
+        """Why the shape of what a node makes had better stay open, None where it need not.
+
+        Exporters declare outputs with wrong shapes. The declaration is part of the interface and stays; a rewrite that
+        lets everybody derive the right shape would make the file one that onnx's checker refuses.
+        """
+        if self._contradicted is None:
+            self._contradicted = _contradicted(self)
+        tensor = self._contradicted.get(node)
+        if tensor is None:
+            return None
+        return f"output {tensor.name!r}, which depends on it, is declared with a shape that it does not have"
 
     def why_not_replaceable(self, old: Tensor, new: Tensor) -> str | None:
         """Why not every use of `old` can read `new` instead, None where it can.
@@ -207,8 +263,9 @@ class View:
         """
         if new.name in self._shadowed and any(node.scope is not new.scope for node in self.consumers(old)):
             return f"{new.name!r} is hidden by another tensor of that name in an inner graph"
-        if self.is_bound(old):
-            return self.why_fixed(old)
+        fixed = self.why_fixed(old)
+        if fixed is not None:
+            return fixed
         if not self.is_graph_output(old):
             return None
         if self.model.net is not None and self.model.net.version == 10:
@@ -235,6 +292,37 @@ class View:
             if node not in self._dead:
                 left += [node] * sum(item is tensor for item in node.inputs)
         list.__setitem__(tensor.outputs, slice(None), left)
+
+
+def _contradicted(view: View) -> dict[Node, Tensor]:
+    """The nodes behind outputs that are declared wrongly, up to what keeps the checker from knowing."""
+    found: dict[Node, Tensor] = {}
+    for scope in view.model.scopes() if view.model.format == "onnx" else ():
+        for tensor, info in zip(scope.outputs, scope.output_info, strict=False):
+            declared = declared_shape(info)
+            derived = None if declared is None else view.shape(tensor)
+            if declared is None or derived is None or not contradicts(declared, derived):
+                continue
+            pending = list(tensor.inputs)
+            while pending:
+                node = pending.pop()
+                if node in found:
+                    continue
+                found[node] = tensor
+                # The checker derives nothing beyond a target that it does not know.
+                is_open = node.op == "Reshape" and len(node.inputs) > 1 and bool(node.inputs[1].inputs)
+                if is_open:
+                    found.update(dict.fromkeys(node.inputs[1].inputs, tensor))
+                else:
+                    pending += [maker for operand in node.inputs for maker in operand.inputs]
+    return found
+
+
+def contradicts(declared: Sequence[int | None], derived: Sequence[int | None]) -> bool:
+    """Whether no tensor has both shapes; None is a dimension of any size."""
+    if len(declared) != len(derived):
+        return True
+    return any(None not in pair and pair[0] != pair[1] for pair in zip(declared, derived, strict=True))
 
 
 def domain_of(node: Node) -> str:

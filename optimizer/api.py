@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 import onnx
 import onnx_graphsurgeon as gs
 
-from maxfold.model import Model, ModelError, read_onnx, read_openvino, write_onnx, write_openvino
+from maxfold.model import Model, ModelError, read_onnx, write_onnx
 from maxfold.model.adopt import adopt, from_graphsurgeon
+from maxfold.model.fixing import fix_dimensions
 from maxfold.model.onnx_writer import ExternalData, to_proto
-from maxfold.model.openvino.ir import VERSIONS
 from maxfold.model.view import Math
 from maxfold.optimizer.pipeline import run_pipeline, select_passes
 from maxfold.optimizer.report import Report
@@ -29,6 +30,8 @@ def load(source: str | Path | bytes | onnx.ModelProto | gs.Graph) -> Model:
     if isinstance(source, gs.Graph):
         return from_graphsurgeon(source)
     if isinstance(source, (str, Path)) and is_openvino_path(source):
+        from maxfold.model import read_openvino
+
         return read_openvino(source)
     if isinstance(source, (str, Path, bytes, onnx.ModelProto)):
         return read_onnx(source)
@@ -49,6 +52,8 @@ def save(model: Model, target: str | Path | BinaryIO, *, external_data: External
         there, here = ("OpenVINO IR", "ONNX") if is_openvino else ("ONNX", "OpenVINO IR")
         raise ModelError(f"{target}: would be {there}, but the model is {here}; convert it first")
     if is_openvino and isinstance(target, (str, Path)):
+        from maxfold.model import write_openvino
+
         return write_openvino(model, target)
     return write_onnx(model, target, external_data=external_data)
 
@@ -67,6 +72,10 @@ def optimize(
     max_growth_bytes: int = 64 * 1024,
     keep: Sequence[str] = (),
     opset: int | None = None,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    fold_quantized: bool = False,
+    inline_functions: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Rewrites a model in place and tells what was done.
@@ -74,8 +83,11 @@ def optimize(
     `math`: "exact" gives the same bits on every input, "relaxed" may change rounding. `passes` names the passes to run
     (all by default, always in the catalogue's order), `skip` those not to. The file may grow by `max_growth_bytes` a
     node. Tensors and nodes named in `keep` are left alone. `opset` is the version of ONNX's operator set to upgrade to.
-    `progress` is called with the pass and its steps done and known. Raises `ModelError` for a model that cannot be used
-    or upgraded, or a name that does not exist.
+    `dims` gives open dimensions of the inputs a size, by symbol or as "input:axis", `input_shapes` gives inputs a whole
+    shape: the one change of the interface, and only on request. With `fold_quantized`, quantized weights may be widened
+    to floats; with `inline_functions`, calls of model-local functions become what they do. `progress` is called with
+    the pass and its steps done and known. Raises `ModelError` for a model that cannot be used or upgraded, or a name
+    that does not exist.
     """
     if math not in ("exact", "relaxed"):
         raise ModelError(f"math is 'exact' or 'relaxed', not {math!r}")
@@ -86,8 +98,14 @@ def optimize(
     else:
         loaded = model
         adopt(loaded)
-    selected = select_passes(passes, skip, {"max_growth_bytes": max_growth_bytes, "opset": opset})
+    options = {
+        "max_growth_bytes": max_growth_bytes, "opset": opset, "fold_quantized": fold_quantized,
+        "inline_functions": inline_functions,
+    }  # fmt: skip
+    selected = select_passes(passes, skip, options)
+    fixed = fix_dimensions(loaded, dims or {}, input_shapes or {}) if dims or input_shapes else 0
     report = run_pipeline(loaded, selected, math=math, keep=keep, progress=progress)
+    report = replace(report, dimensions_fixed=fixed)
     if isinstance(model, onnx.ModelProto) and report.changed:
         _replace(model, to_proto(loaded))
     return report
@@ -110,6 +128,7 @@ def convert(model: Model, *, to: str, opset: int | None = None, ir_version: int 
     10 or 11. Raises `ConversionError` (a `ModelError`) that names everything that cannot be converted.
     """
     # The table has a hundred rows in thirty files, which only a conversion needs.
+    from maxfold.model.openvino.ir import VERSIONS
     from maxfold.passes.conversion import DEFAULT_OPSET, OPSETS, TABLE, convert_to_onnx, convert_to_openvino
 
     if to not in ("onnx", "openvino"):

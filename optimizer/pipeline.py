@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import itertools
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,7 +13,9 @@ from maxfold.model import Model, ModelError
 from maxfold.model.edit import Edit
 from maxfold.model.view import Math
 from maxfold.optimizer.report import PassReport, Report
-from maxfold.passes import CATALOGUE, DeclineRecord, Pass, PassResult, Progress
+from maxfold.passes import CATALOGUE, DeclineRecord, Pass, PassResult, Progress, kernels
+from maxfold.passes.driver import RulePass, run_rule_passes
+from maxfold.passes.rule import NoteRecord
 from maxfold.passes.upgrade_opset import UpgradeOpset
 
 # Every rewrite reduces nodes, operands or constants, so rounds end by themselves; real models need two.
@@ -31,9 +35,28 @@ class PassInfo:
 def catalogue() -> tuple[PassInfo, ...]:
     """All passes in the order in which they run."""
     return tuple(
-        PassInfo(entry.name, entry.summary, entry.mode, {field.name: field.default for field in fields(entry)})  # type: ignore[arg-type]
+        PassInfo(entry.name, entry.summary, entry.mode, {field.name: field.default for field in fields(entry)})
         for entry in CATALOGUE
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FoldingInfo:
+    """An operator that `fold-constants` evaluates ("" is ONNX's own domain), and how it rounds."""
+
+    operator: str
+    domain: str
+    is_rounded: bool
+    numeric_policy: str
+
+
+def folded_operators() -> tuple[FoldingInfo, ...]:
+    """What `fold-constants` evaluates, by name."""
+    rows = {
+        FoldingInfo(kernel.operator, kernel.domain, kernel.is_rounded, kernel.numeric_policy)
+        for kernel in kernels.KERNELS
+    }
+    return tuple(sorted(rows, key=lambda row: (row.domain, row.operator, row.numeric_policy)))
 
 
 def select_passes(passes: Sequence[str] | None, skip: Iterable[str], options: Mapping[str, Any]) -> list[Pass]:
@@ -42,13 +65,15 @@ def select_passes(passes: Sequence[str] | None, skip: Iterable[str], options: Ma
     skipped = set(skip)
     for name in (*(passes or ()), *skipped):
         if name not in known:
-            raise ModelError(f"{name!r} is not a pass; the passes are {', '.join(known)}")
+            close = difflib.get_close_matches(name.lower(), known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else "catalogue() lists them"
+            raise ModelError(f"{name!r} is not a pass; {hint}")
     chosen = [entry for entry in CATALOGUE if (passes is None or entry.name in passes) and entry.name not in skipped]
     if options.get("opset") is not None and UpgradeOpset not in chosen:
         raise ModelError(f"an opset to upgrade to needs the pass {UpgradeOpset.name!r}, which is not to run")
     selected: list[Pass] = []
     for entry in chosen:
-        own = {field.name for field in fields(entry)}  # type: ignore[arg-type]
+        own = {field.name for field in fields(entry)}
         selected.append(entry(**{name: value for name, value in options.items() if name in own}))
     return selected
 
@@ -67,17 +92,19 @@ def run_pipeline(
     edit = Edit(model, math=math, keep=_checked_keep(model, keep))
     totals = {entry.name: (0, 0.0) for entry in passes}
     results: dict[str, PassResult] = {}
+    notes: list[NoteRecord] = []
     try:
         for _ in range(_MAX_ROUNDS):
             changes = 0
-            for entry in passes:
-                result = entry.run(edit, progress)
-                results[entry.name] = result
-                count, seconds = totals[entry.name]
-                totals[entry.name] = (count + result.changes, seconds + result.elapsed_seconds)
+            for result in _run_round(passes, edit, progress):
+                results[result.name] = result
+                count, seconds = totals[result.name]
+                totals[result.name] = (count + result.changes, seconds + result.elapsed_seconds)
                 changes += result.changes
+                notes += result.notes
             if not changes:
                 break
+            edit.forget_types()
     finally:
         # A cancelled run leaves a model that is right, with the rewrites made so far.
         edit.flush()
@@ -87,8 +114,19 @@ def run_pipeline(
         math=math, nodes_before=before[0], nodes_after=after[0], constants_before=before[1], constants_after=after[1],
         constant_bytes_before=before[2], constant_bytes_after=after[2],
         passes=tuple(PassReport(name, count, seconds) for name, (count, seconds) in totals.items()),
-        declines=declines, relaxed_gain=_relaxed_gain(declines, math), elapsed_seconds=time.perf_counter() - started,
+        declines=declines, notes=tuple(notes), relaxed_gain=_relaxed_gain(declines, math),
+        elapsed_seconds=time.perf_counter() - started,
     )  # fmt: skip
+
+
+def _run_round(passes: Sequence[Pass], edit: Edit, progress: Progress | None) -> Iterator[PassResult]:
+    """Every pass once, in order; rule passes beside each other share one worklist."""
+    for is_rules, group in itertools.groupby(passes, lambda entry: isinstance(entry, RulePass)):
+        if is_rules:
+            yield from run_rule_passes([entry for entry in group if isinstance(entry, RulePass)], edit, progress)
+        else:
+            for entry in group:
+                yield entry.run(edit, progress)
 
 
 def _relaxed_gain(declines: Iterable[DeclineRecord], math: Math) -> int:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from maxfold.passes import DeclineRecord
+from maxfold.passes.rule import NoteRecord
 
 REPORT_SCHEMA = "maxfold.report/1"
+
+# What differs from node to node where the reason is the same: quoted names (no apostrophes), lists, numbers.
+_PARTICULAR = re.compile(r"""((?<!\w)'[^']*'(?!\w)|"[^"]*"|\[[^\]]*\]|(?<!\w)\d+(?:[.,]\d+)*)""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +26,45 @@ class PassReport:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclineGroup:
+    """Declines of one pass whose reasons differ in quoted names, lists and numbers only.
+
+    `reason` has "..." where they differ. `operators` are those of the nodes, `example` is the first node by name.
+    """
+
+    rule: str
+    operators: tuple[str, ...]
+    reason: str
+    count: int
+    example: str
+
+
+def group_declines(declines: Iterable[DeclineRecord]) -> tuple[DeclineGroup, ...]:
+    """Declines by pass and reason, the most frequent first."""
+    groups: dict[tuple[str, str], list[DeclineRecord]] = {}
+    for decline in declines:
+        groups.setdefault((decline.rule, _PARTICULAR.sub("\0", decline.reason)), []).append(decline)
+    listed = [_group(rule, members) for (rule, _), members in groups.items()]
+    return tuple(sorted(listed, key=lambda group: (-group.count, group.reason, group.rule)))
+
+
+def _group(rule: str, members: list[DeclineRecord]) -> DeclineGroup:
+    operators = tuple(sorted({decline.operator for decline in members}))
+    parts = [_PARTICULAR.split(reason) for reason in dict.fromkeys(decline.reason for decline in members)]
+    reason = "".join(same[0] if len(set(same)) == 1 else "..." for same in zip(*parts, strict=True))
+    example = min(filter(None, (decline.node for decline in members)), default="")
+    return DeclineGroup(rule, operators, reason, len(members), example)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What `optimize` did. Nodes are counted in all scopes, Constant nodes not; sizes are stored bytes.
 
-    `declines` are the rewrites that were considered and not done, as they stood in the end. `relaxed_gain` is how many
-    nodes `--math relaxed` would remove beyond that. `input_bytes` and `output_bytes` are file sizes, None where no
-    file was read or written.
+    `declines` are the rewrites that were considered and not done, as they stood in the end; `notes` tell of rewrites
+    that were done, where a result may differ in its last place from what a runtime would have computed. `relaxed_gain`
+    is how many nodes `--math relaxed` would remove beyond that. `dimensions_fixed` open dimensions of the inputs got a
+    size. `input_bytes` and `output_bytes` are file sizes, None
+    where no file was read or written.
     """
 
     math: str
@@ -37,15 +76,17 @@ class Report:
     constant_bytes_after: int
     passes: tuple[PassReport, ...]
     declines: tuple[DeclineRecord, ...]
+    notes: tuple[NoteRecord, ...]
     relaxed_gain: int
     elapsed_seconds: float
+    dimensions_fixed: int = 0
     input_bytes: int | None = None
     output_bytes: int | None = None
 
     @property
     def changed(self) -> bool:
         """Whether anything was rewritten."""
-        return any(entry.changes for entry in self.passes)
+        return bool(self.dimensions_fixed) or any(entry.changes for entry in self.passes)
 
     def with_sizes(self, input_bytes: int | None, output_bytes: int | None) -> Report:
         """The report with the sizes of the files read and written."""
@@ -53,4 +94,8 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-ready data of schema "maxfold.report/1" (see docs/json.md)."""
-        return {"schema": REPORT_SCHEMA, "changed": self.changed, **asdict(self)}
+        groups = [
+            {"pass": group.rule, "reason": group.reason, "count": group.count, "example": group.example}
+            for group in group_declines(self.declines)
+        ]
+        return {"schema": REPORT_SCHEMA, "changed": self.changed, **asdict(self), "decline_groups": groups}

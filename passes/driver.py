@@ -3,81 +3,174 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from maxfold.model.edit import Edit
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Node
-from maxfold.model.view import domain_of
+from maxfold.model.view import View, domain_of
 from maxfold.passes.kernels import KernelError
-from maxfold.passes.rule import Decline, DeclineRecord, Match, PassResult, Progress, Rule
+from maxfold.passes.rule import Decline, DeclineRecord, Match, NoteRecord, Pass, PassResult, Progress, Rule
 
 _PROGRESS_STEP = 1000
+_VISITS_PER_NODE = 100
+
+_Matcher = Callable[[Node, View], Match | Decline | None]
 
 
-def run_rules(name: str, rules: Sequence[Rule], edit: Edit, progress: Progress | None = None) -> PassResult:
-    """Applies rules until none matches any more; work is linear in nodes and in edits."""
-    started = time.perf_counter()
-    by_operator: dict[tuple[str, str], list[Rule]] = {}
-    for rule in rules:
-        for key in rule.operators:
-            by_operator.setdefault(key, []).append(rule)
-    queue = deque(node for node in edit.nodes() if (domain_of(node), node.op) in by_operator)
+class RulePass(Pass):
+    """A pass that is nothing but rules. Neighbours in the catalogue share one worklist."""
+
+    @abstractmethod
+    def rules(self) -> Sequence[Rule]:
+        """The rules, the first that matches a node wins."""
+
+    def run(self, edit: Edit, progress: Progress | None = None) -> PassResult:
+        """Applies the rules until none matches any more."""
+        return run_rule_passes([self], edit, progress)[0]
+
+
+class SingleRulePass(RulePass, Rule):
+    """A pass that is its own only rule."""
+
+    def rules(self) -> Sequence[Rule]:
+        """Itself."""
+        return (self,)
+
+
+class _Tally:
+    """What one pass has done so far."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.changes = 0
+        self.seconds = 0.0
+        self.declines: list[DeclineRecord] = []
+        self.notes: list[NoteRecord] = []
+
+    def result(self) -> PassResult:
+        return PassResult(self.name, self.changes, tuple(self.declines), self.seconds, tuple(self.notes))
+
+
+class _Table:
+    """The rules that look at a node, by its domain, operator and number of named results."""
+
+    def __init__(self, passes: Sequence[RulePass], tallies: Sequence[_Tally]) -> None:
+        self._rules: dict[tuple[str, str], list[tuple[Rule, _Tally]]] = {}
+        for entry, tally in zip(passes, tallies, strict=True):
+            for rule in entry.rules():
+                for key in rule.operators:
+                    self._rules.setdefault(key, []).append((rule, tally))
+        self._matchers: dict[tuple[str, str, int], list[tuple[_Matcher, _Tally]]] = {}
+
+    def __contains__(self, node: Node) -> bool:
+        return (domain_of(node), node.op) in self._rules
+
+    def first_tally(self, node: Node) -> _Tally:
+        """The tally of the first pass that has a rule for the node's operator."""
+        return self._rules[domain_of(node), node.op][0][1]
+
+    def matchers(self, node: Node) -> list[tuple[_Matcher, _Tally]]:
+        """What to call with a node, and who it is for; nothing for a malformed node and a sink."""
+        domain, results = domain_of(node), named_results(node)
+        if not results:
+            return []
+        found = self._matchers.get((domain, node.op, results))
+        if found is None:
+            rules = self._rules.get((domain, node.op), ())
+            found = [(rule.match, tally) for rule, tally in rules if rule.results in (None, results)]
+            self._matchers[domain, node.op, results] = found
+        return found
+
+
+def run_rule_passes(passes: Sequence[RulePass], edit: Edit, progress: Progress | None = None) -> list[PassResult]:
+    """Applies the rules of passes together until none matches any more; work is linear in nodes and in edits.
+
+    At each node the rules are tried in the order of the passes. `elapsed_seconds` of a pass is the time in its rules.
+    """
+    tallies = [_Tally(entry.name) for entry in passes]
+    shown = passes[0].name if len(passes) == 1 else "rewriting"
+    table = _Table(passes, tallies)
+    # What the last visit of a node found against it.
+    declines: dict[Node, list[tuple[_Tally, Decline]]] = {}
+    queue = deque(node for node in edit.nodes() if node in table)
     queued = set(queue)
-    declines: dict[tuple[Node, int], Decline] = {}
-    changes = seen = 0
-    while queue:
+    seen = 0
+    # Rules reduce a measure, each by itself; two that undo each other would never end.
+    budget = _VISITS_PER_NODE * (len(queue) + _PROGRESS_STEP)
+    while queue and seen < budget:
         node = queue.popleft()
         queued.discard(node)
         seen += 1
         if progress is not None and seen % _PROGRESS_STEP == 0:
-            progress(name, seen, seen + len(queue))
-        if not edit.is_live(node) or edit.is_function_call(node) or not _has_one_result(node):
+            progress(shown, seen, seen + len(queue))
+        if not edit.is_live(node) or edit.is_function_call(node):
             continue
-        changed = _visit(node, by_operator[domain_of(node), node.op], edit, declines)
-        if not changed:
+        declines.pop(node, None)
+        if not _visit(node, table, edit, declines):
             continue
-        changes += 1
-        for touched in edit.take_touched():
-            if touched not in queued and (domain_of(touched), touched.op) in by_operator:
+        for touched in (node, *edit.take_touched()):
+            if edit.is_live(touched) and touched not in queued and touched in table:
                 queued.add(touched)
                 queue.append(touched)
     edit.flush()
-    records = tuple(
-        DeclineRecord(name, node.name or node.outputs[0].name, node.op, decline.reason, decline.relaxed_gain)
-        for (node, _), decline in declines.items()
-        if edit.is_live(node)
-    )
-    return PassResult(name, changes, records, time.perf_counter() - started)
+    for node, found in declines.items():
+        for tally, decline in found if edit.is_live(node) else ():
+            tally.declines.append(
+                DeclineRecord(tally.name, _shown(node), node.op, decline.reason, decline.relaxed_gain)
+            )
+    return [tally.result() for tally in tallies]
 
 
-def _has_one_result(node: Node) -> bool:
-    """Whether a node has the one named result that operators with rules have; a malformed one is left alone."""
-    return len(node.outputs) == 1 and bool(node.outputs[0].name)
+def named_results(node: Node) -> int | None:
+    """How many results a node has, unnamed ones at the end not counted; None where one before them has no name."""
+    outputs = node.outputs
+    count = len(outputs)
+    while count and not outputs[count - 1].name:
+        count -= 1
+    return count if count < 2 or all(tensor.name for tensor in outputs[:count]) else None
 
 
-def _visit(node: Node, rules: Sequence[Rule], edit: Edit, declines: dict[tuple[Node, int], Decline]) -> bool:
+def _visit(node: Node, table: _Table, edit: Edit, declines: dict[Node, list[tuple[_Tally, Decline]]]) -> bool:
     """Lets each rule look at a node; the first that matches is applied."""
-    if edit.is_kept(node):
-        declines[node, 0] = Decline("it is to be kept")
+    matchers = table.matchers(node)
+    if edit.keep and edit.is_kept(node):
+        if named_results(node) and node in table:
+            declines[node] = [(table.first_tally(node), Decline("it is to be kept"))]
         return False
-    for index, rule in enumerate(rules):
-        result = _match(rule, node, edit)
-        declines.pop((node, index), None)
-        if result is None:
-            continue
-        if isinstance(result, Decline):
-            declines[node, index] = result
-            continue
-        result.apply(edit)
-        return True
-    return False
+    found: list[tuple[_Tally, Decline]] = []
+    is_rewritten = False
+    started = time.perf_counter()
+    for matcher, tally in matchers:
+        try:
+            match = matcher(node, edit)
+        except (KernelError, ModelError) as error:
+            # A constant that cannot be decoded, or values that a kernel refuses.
+            match = Decline(str(error))
+        if isinstance(match, Decline):
+            found.append((tally, match))
+        elif match is not None:
+            _apply(match, node, tally, edit)
+            is_rewritten = True
+        ended = time.perf_counter()
+        tally.seconds += ended - started
+        started = ended
+        if is_rewritten:
+            break
+    if found:
+        declines[node] = found
+    return is_rewritten
 
 
-def _match(rule: Rule, node: Node, edit: Edit) -> Match | Decline | None:
-    try:
-        return rule.match(node, edit)
-    except (KernelError, ModelError) as error:
-        # A constant that cannot be decoded, or values that a kernel refuses.
-        return Decline(str(error))
+def _apply(match: Match, node: Node, tally: _Tally, edit: Edit) -> None:
+    tally.changes += 1
+    note = getattr(match, "note", "")
+    if note:
+        tally.notes.append(NoteRecord(tally.name, _shown(node), node.op, note))
+    match.apply(edit)
+
+
+def _shown(node: Node) -> str:
+    return node.name or node.outputs[0].name

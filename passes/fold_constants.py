@@ -2,50 +2,81 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from maxfold.model.data import Array
+from maxfold.model.data import Array, StoredData, computed, read_array
+from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node
 from maxfold.model.view import View, domain_of
 from maxfold.passes import kernels
-from maxfold.passes.driver import run_rules
-from maxfold.passes.rule import Decline, Match, Pass, PassResult, Progress, Rule
+from maxfold.passes.driver import RulePass
+from maxfold.passes.kernels import Call, Operand, Result
+from maxfold.passes.nodes import growth_bytes
+from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.rule import Decline, Match, Rule, frozen
 
-DEFAULT_MAX_GROWTH_BYTES = 64 * 1024
+# Up to this many elements of 8 bits or less are parameters (scales, zero points), more are a quantized weight.
+_QUANTIZED_ELEMENTS = 16
+# Results of so many bytes are computed when they are written, where that can be.
+_LARGE_BYTES = 1 << 20
+# Readers of one constant that are looked at together.
+_MOST_READERS = 16
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Folded:
-    """A node and the value of its only result."""
+    """A node and the values of its results, in their order."""
 
     node: Node
-    value: Array
+    values: tuple[Array, ...]
+    note: str
 
     def apply(self, edit: Edit) -> None:
-        """Puts the value in the place of the node."""
-        edit.fold(self.node, self.value)
+        """Puts the values in the place of the node."""
+        edit.fold(self.node, self.values)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
+class Reshaped:
+    """A node that gives a weight another shape or order: its bytes stay where they are until they are written."""
+
+    node: Node
+    data: StoredData
+
+    def apply(self, edit: Edit) -> None:
+        """Puts the weight in the place of the node."""
+        edit.fold(self.node, [self.data])
+
+
+@frozen
 class FoldNode(Rule):
     """Evaluates a node by its kernel, rounded to the node's dtype.
 
     Removes one node a match. The file may grow by `max_growth_bytes` a node, what dies with the node subtracted.
+    Quantized weights stay quantized unless `fold_quantized`.
     """
 
     max_growth_bytes: int
+    fold_quantized: bool = False
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset(
         (kernel.domain, kernel.operator) for kernel in kernels.KERNELS
     )
+    results: ClassVar[int | None] = None
 
     def match(self, node: Node, view: View) -> Match | Decline | None:
         """Declines where an input only looks constant, the kernel refuses, or the file would grow too much."""
-        if not node.inputs or not all(isinstance(tensor, Constant) for tensor in node.inputs):
-            return None
+        for tensor in node.inputs:
+            if tensor.name and not isinstance(tensor, Constant):
+                return None
         constants = [tensor for tensor in node.inputs if isinstance(tensor, Constant)]
+        if not constants:
+            return None
         for constant in constants:
             reason = view.why_not_constant(constant)
             if reason is not None:
@@ -56,36 +87,112 @@ class FoldNode(Rule):
         kernel = kernels.find(domain_of(node), node.op, opset)
         if kernel is None:
             return Decline(f"no kernel for {node.op} of operator set {opset}")
-        reason = kernels.check(kernel, [constant.data.dtype for constant in constants if constant.data.dtype], opset)
+        call = _call(node, opset)
+        dtypes = [None if operand is None else operand.dtype for operand in call.inputs]
+        reason = kernels.check(kernel, dtypes, opset, node.attrs)
         if reason is not None:
             return Decline(reason)
-        shape = kernel.output_shape([constant.data.shape for constant in constants], node.attrs, opset)
-        growth = _growth(constants, shape, view)
-        if growth > self.max_growth_bytes:
-            return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
-        return Folded(node, kernel.evaluate([constant.values for constant in constants], node.attrs, opset))
+        results = kernel.results(call)
+        reason = self._why_not(node, call, results, constants, view)
+        if reason is not None:
+            return Decline(reason)
+        data = constants[0].data
+        if kernel.keeps_bytes and isinstance(data, StoredData):
+            return Reshaped(node, StoredData(data.region, data.dtype, results[0].shape, data.field))
+        if kernel.moves_elements and results[0].dtype.nbytes(math.prod(results[0].shape)) >= _LARGE_BYTES:
+            return Reshaped(node, computed(results[0].dtype, results[0].shape, lambda: kernel.evaluate(call)[0]))
+        note = "folded with rounding that may differ from a runtime's in the last place" if kernel.is_rounded else ""
+        return Folded(node, kernel.evaluate(call), note)
+
+    def _why_not(
+        self, node: Node, call: Call, results: Sequence[Result], constants: Sequence[Constant], view: View
+    ) -> str | None:
+        for tensor in node.outputs[len(results) :]:
+            if tensor.name:
+                return f"result {tensor.name!r} is not one that the kernel computes"
+        if not self.fold_quantized and _widens_quantized(node, call, results):
+            return "it would widen a quantized weight; only with --fold-quantized"
+        growth = growth_bytes(_made(node, results), Counter(constants), view)
+        if growth > self.max_growth_bytes and not self._fits_with_others(node, constants, view):
+            return f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}"
+        return None
+
+    def _fits_with_others(self, node: Node, constants: Sequence[Constant], view: View) -> bool:
+        """Whether all that reads the largest constant can be folded, which lets it go from the file.
+
+        So the gates of a recurrent weight are cut apart and put together in another order.
+        """
+        largest = max(constants, key=lambda constant: constant.data.nbytes)
+        if not view.is_removable(largest) or view.use_count(largest) > _MOST_READERS:
+            return False
+        made: list[tuple[DType, tuple[int, ...]]] = []
+        uses: Counter[Constant] = Counter()
+        readers = view.consumers(largest)
+        for reader in readers:
+            results = None if reader.scope is not node.scope else self._results(reader, view)
+            if results is None:
+                return False
+            made += _made(reader, results)
+            uses.update(tensor for tensor in reader.inputs if isinstance(tensor, Constant))
+        return growth_bytes(made, uses, view) <= self.max_growth_bytes
+
+    def _results(self, node: Node, view: View) -> Sequence[Result] | None:
+        """The types of the results of a node that could be folded by itself, None where it could not."""
+        opset = view.opset(node)
+        known = all(view.constant(tensor) is not None for tensor in node.inputs if tensor.name)
+        if opset is None or not known or view.is_kept(node) or view.is_function_call(node):
+            return None
+        kernel = kernels.find(domain_of(node), node.op, opset)
+        call = _call(node, opset)
+        dtypes = [None if operand is None else operand.dtype for operand in call.inputs]
+        if kernel is None or kernels.check(kernel, dtypes, opset, node.attrs) is not None:
+            return None
+        results = kernel.results(call)
+        if any(tensor.name for tensor in node.outputs[len(results) :]):
+            return None
+        return None if not self.fold_quantized and _widens_quantized(node, call, results) else results
 
 
-def _growth(constants: list[Constant], shape: tuple[int, ...], view: View) -> int:
-    """Bytes that folding adds to the file; exact, from shapes alone."""
-    dtype = constants[0].data.dtype
-    assert dtype is not None
-    dying = sum(
-        constant.data.nbytes
-        for constant in dict.fromkeys(constants)
-        if view.dies_with(constant, sum(item is constant for item in constants))
-    )
-    return dtype.nbytes(math.prod(shape)) - dying
+def _made(node: Node, results: Sequence[Result]) -> list[tuple[DType, tuple[int, ...]]]:
+    """The types of the constants that a node would become."""
+    return [(result.dtype, result.shape) for tensor, result in zip(node.outputs, results, strict=False) if tensor.name]
+
+
+def _call(node: Node, opset: int) -> Call:
+    inputs: list[Operand | None] = []
+    for tensor in node.inputs:
+        if not isinstance(tensor, Constant):
+            inputs.append(None)
+            continue
+        data = tensor.data
+        assert data.dtype is not None
+        inputs.append(Operand(data.dtype, data.shape, functools.partial(read_array, data)))
+    return Call(tuple(inputs), node.attrs, opset, len(node.outputs))
+
+
+def _widens_quantized(node: Node, call: Call, results: Sequence[Result]) -> bool:
+    if node.op == "DequantizeLinear":
+        return True
+    narrow = [
+        operand
+        for operand in call.inputs
+        if operand is not None
+        and operand.dtype.kind in ("int", "uint", "float")
+        and operand.dtype.bits <= 8
+        and math.prod(operand.shape) > _QUANTIZED_ELEMENTS
+    ]
+    return bool(narrow) and any(result.dtype.bits > 8 and math.prod(result.shape) > 1 for result in results)
 
 
 @dataclass(frozen=True)
-class FoldConstants(Pass):
-    """`max_growth_bytes`: how much the file may grow for one node."""
+class FoldConstants(RulePass):
+    """`max_growth_bytes`: how much the file may grow for one node. `fold_quantized`: quantized weights too."""
 
     max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
+    fold_quantized: bool = False
     name: ClassVar[str] = "fold-constants"
     summary: ClassVar[str] = "evaluate nodes whose inputs are all constant"
 
-    def run(self, edit: Edit, progress: Progress | None = None) -> PassResult:
-        """One worklist run: a folded node makes its consumers candidates."""
-        return run_rules(self.name, [FoldNode(self.max_growth_bytes)], edit, progress)
+    def rules(self) -> Sequence[Rule]:
+        """A folded node makes its consumers candidates."""
+        return (FoldNode(self.max_growth_bytes, self.fold_quantized),)

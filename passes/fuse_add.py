@@ -19,10 +19,10 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes import kernels
-from maxfold.passes.driver import run_rules
-from maxfold.passes.fold_constants import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.driver import RulePass
+from maxfold.passes.nodes import GivesOperand
 from maxfold.passes.operands import (
-    GivesOperand,
+    DEFAULT_MAX_GROWTH_BYTES,
     all_equal_bits,
     is_inner,
     keeps_shape,
@@ -30,15 +30,21 @@ from maxfold.passes.operands import (
     why_not_inlined,
     why_not_merged,
 )
-from maxfold.passes.rule import Decline, Match, Pass, PassResult, Progress, Rule
+from maxfold.passes.rule import Decline, Match, Rule, frozen
 
 # From this operator set on Add broadcasts as numpy does; before, by attributes and in one direction only.
 _BROADCASTING_OPSET = 7
+# Operators that give one result for both zeros. Relu is none: runtimes return the zero that they are given.
+_IGNORE_SIGN_OF_ZERO = frozenset((
+    "Abs", "Cos", "Cosh", "Equal", "Exp", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual",
+    "Sigmoid", "Softmax", "Softplus",
+))  # fmt: skip
+_MOST_CONSUMERS = 16
 # In exact mode floats are added up only to see whether the sum overflows, and that only up to this size.
 _COUNTED_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CollectedConstants:
     """The constants of a tree: the node that keeps their sum, and the nodes that go with the others."""
 
@@ -58,9 +64,11 @@ class CollectedConstants:
             edit.remove_node(node)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DropZero(Rule):
-    """x + 0 is x: for integers, and for floats where the zero is -0.0 (with `--math relaxed` also +0.0).
+    """x + 0 is x: for integers, and for floats where the zero is -0.0, or where nobody sees the sign of a zero.
+
+    With `--math relaxed` also where somebody does.
 
     Removes one node a match.
     """
@@ -100,14 +108,36 @@ def _drop(node: Node, constant: Constant, other: Tensor, view: View) -> Match | 
     blocked = view.why_not_replaceable(node.outputs[0], other)
     if blocked is not None:
         return Decline(blocked)
-    if is_float and not is_negative and view.math == "exact":
-        # Where other constants stand in the same tree, adding them up counts this node already.
-        is_counted = is_inner(node, view, _is_add) or len(_holders(node, view)[0]) > 1
-        return Decline("x + 0.0 is not x for x = -0.0; only with --math relaxed", relaxed_gain=0 if is_counted else 1)
+    if is_float and not is_negative and view.math == "exact" and not _is_sign_of_zero_lost(node.outputs[0], view):
+        gain = 0 if _is_in_tree(node, view) else 1
+        return Decline("x + 0.0 is not x for x = -0.0; only with --math relaxed", relaxed_gain=gain)
     return GivesOperand(node, other)
 
 
-@dataclass(frozen=True, slots=True)
+def _is_in_tree(node: Node, view: View) -> bool:
+    """Whether other constants stand in the same tree: adding them up counts the node of one already."""
+    return is_inner(node, view, _is_add) or len(_holders(node, view)[0]) > 1
+
+
+def goes_by_itself(node: Node, view: View) -> bool:
+    """Whether relaxed mode drops an Add of zero, by which exact mode counts it as a gain."""
+    if not _is_add(node, view) or _is_in_tree(node, view):
+        return False
+    return any(
+        isinstance(constant, Constant) and all_equal_bits(constant, 0) and keeps_shape(constant, [other], view)
+        for constant, other in (node.inputs, reversed(node.inputs))
+        if not isinstance(other, Constant)
+    )
+
+
+def _is_sign_of_zero_lost(tensor: Tensor, view: View) -> bool:
+    """Whether everybody who reads a tensor computes the same from -0.0 and +0.0."""
+    if view.is_graph_output(tensor) or view.use_count(tensor) > _MOST_CONSUMERS:
+        return False
+    return all(view.is_operator(node, node.op) and node.op in _IGNORE_SIGN_OF_ZERO for node in view.consumers(tensor))
+
+
+@frozen
 class CollectConstants(Rule):
     """(x + c) + d is x + (c + d), over a whole tree of Add.
 
@@ -151,7 +181,7 @@ class CollectConstants(Rule):
         refusal = kernels.check(kernel, [constant.data.dtype for constant in constants[:2]], opset)
         if refusal is not None:
             return Decline(refusal)
-        evaluate = kernel.evaluate
+        evaluate = kernel.apply
         is_counted_only = view.math == "exact" and _kind(constants) == "float"
 
         def total(arrays: Sequence[Array]) -> Array:
@@ -219,7 +249,7 @@ def _constant_operand(node: Node) -> Constant:
 
 
 @dataclass(frozen=True)
-class FuseAddPass(Pass):
+class FuseAddPass(RulePass):
     """`max_growth_bytes`: how much the file may grow where merged constants are used elsewhere too."""
 
     max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
@@ -227,6 +257,6 @@ class FuseAddPass(Pass):
     summary: ClassVar[str] = "add up the constants of Add chains, drop added zeros"
     mode: ClassVar[str] = "exact, more with relaxed"
 
-    def run(self, edit: Edit, progress: Progress | None = None) -> PassResult:
-        """One worklist run over all Add nodes."""
-        return run_rules(self.name, [DropZero(), CollectConstants(self.max_growth_bytes)], edit, progress)
+    def rules(self) -> Sequence[Rule]:
+        """Zeros first, so that they are not added up."""
+        return (DropZero(), CollectConstants(self.max_growth_bytes))

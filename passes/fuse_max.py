@@ -14,10 +14,10 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes import kernels
-from maxfold.passes.driver import run_rules
-from maxfold.passes.fold_constants import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.driver import RulePass
 from maxfold.passes.fuse_maximum import FuseMaximum
 from maxfold.passes.operands import (
+    DEFAULT_MAX_GROWTH_BYTES,
     MergedConstant,
     all_equal_bits,
     is_inner,
@@ -26,10 +26,10 @@ from maxfold.passes.operands import (
     why_not_inlined,
     why_not_merged,
 )
-from maxfold.passes.rule import Decline, Match, Pass, PassResult, Progress, Rule
+from maxfold.passes.rule import Decline, Match, Rule, frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FusedMax:
     """A Max node, the operands that it is to have, and the inner Max nodes that they come from."""
 
@@ -65,7 +65,7 @@ class _Tree:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FuseMax(Rule):
     """Flattens, drops duplicates and neutral constants, merges constants; keeps the order of operands.
 
@@ -111,7 +111,7 @@ class FuseMax(Rule):
         refusal = kernels.check(kernel, [constant.data.dtype for constant in constants], opset)
         if refusal is not None:
             return {}, refusal
-        evaluate = kernel.evaluate
+        evaluate = kernel.apply
 
         def combine(arrays: Sequence[Array]) -> Array:
             return evaluate(arrays, {}, opset)
@@ -192,15 +192,13 @@ def _with_merged(
 
 
 @dataclass(frozen=True)
-class FuseMaxPass(Pass):
+class FuseMaxPass(RulePass):
     """`max_growth_bytes`: how much the file may grow where merged constants are used elsewhere too."""
 
     max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     name: ClassVar[str] = "fuse-max"
     summary: ClassVar[str] = "join chains and trees of Max into one variadic Max"
 
-    def run(self, edit: Edit, progress: Progress | None = None) -> PassResult:
-        """One worklist run over all Max nodes, and all Maximum nodes of an IR."""
-        return run_rules(
-            self.name, [FuseMax(self.max_growth_bytes), FuseMaximum(self.max_growth_bytes)], edit, progress
-        )
+    def rules(self) -> Sequence[Rule]:
+        """Max nodes, and the Maximum nodes of an IR."""
+        return (FuseMax(self.max_growth_bytes), FuseMaximum(self.max_growth_bytes))

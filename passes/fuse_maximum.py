@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.data import Array
@@ -15,19 +14,19 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import IR_DOMAIN, View
 from maxfold.passes import kernels
+from maxfold.passes.nodes import GivesOperand
 from maxfold.passes.operands import (
-    GivesOperand,
     merge_constants,
     why_not_inlined,
     why_not_merged,
 )
-from maxfold.passes.rule import Decline, Match, Rule
+from maxfold.passes.rule import Decline, Match, Rule, frozen
 
 _OPERATOR = "Maximum"
 _MODE = "auto_broadcast"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MergedMaximum:
     """Two Maximum nodes in a row with a constant each: the outer one takes the merged constant, the inner one goes."""
 
@@ -44,7 +43,7 @@ class MergedMaximum:
         edit.remove_node(self.inner)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FuseMaximum(Rule):
     """max(x, x) is x; max(max(x, y), y) and max(y, max(x, y)) are max(x, y); max(max(x, c), d) is max(x, max(c, d)).
 
@@ -88,7 +87,7 @@ class FuseMaximum(Rule):
         refusal = kernels.check(kernel, [constant.data.dtype for constant in constants], 1)
         if refusal is not None:
             return Decline(refusal)
-        evaluate, attributes = kernel.evaluate, {_MODE: _mode(outer)}
+        evaluate, attributes = kernel.apply, {_MODE: _mode(outer)}
 
         def combine(arrays: Sequence[Array]) -> Array:
             return evaluate(arrays, attributes, 1)

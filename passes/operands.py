@@ -11,10 +11,12 @@ import numpy as np
 
 from maxfold.model.broadcast import BroadcastError, numpy_shape
 from maxfold.model.data import Array, SparseData
-from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.storage import Region
 from maxfold.model.view import View
+
+# How much a file may grow for one rewrite, unless the caller says otherwise.
+DEFAULT_MAX_GROWTH_BYTES = 64 * 1024
 
 # Constants of more different shapes than this in one tree are merged with those of equal shape only.
 _MAX_SHAPES = 32
@@ -45,19 +47,6 @@ def is_inner(node: Node, view: View, is_same: Callable[[Node, View], bool]) -> b
         and not view.is_kept(consumers[0])
         and why_not_inlined(result, consumers[0], view) is None
     )
-
-
-@dataclass(frozen=True, slots=True)
-class GivesOperand:
-    """A node whose result is one of its operands, whatever the values."""
-
-    node: Node
-    operand: Tensor
-
-    def apply(self, edit: Edit) -> None:
-        """Lets the consumers read the operand, and removes the node."""
-        edit.replace_uses(self.node.outputs[0], self.operand)
-        edit.remove_node(self.node)
 
 
 @dataclass(frozen=True, slots=True)

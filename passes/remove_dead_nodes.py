@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.edit import Edit
@@ -12,7 +11,6 @@ from maxfold.model.view import IR_DOMAIN
 from maxfold.passes.rule import Pass, PassResult, Progress
 
 
-@dataclass(frozen=True)
 class RemoveDeadNodes(Pass):
     """Roots are the outputs of all graphs, and sinks: nodes without outputs, and what sets a variable of an IR.
 

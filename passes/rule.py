@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Node
 from maxfold.model.view import View
 
+__all__ = [
+    "Decline",
+    "DeclineRecord",
+    "Match",
+    "NoteRecord",
+    "Pass",
+    "PassResult",
+    "Progress",
+    "Rule",
+    "frozen",
+]
+
 Progress = Callable[[str, int, int], None]
 """Called with the name of the pass, the steps done and the steps known so far."""
+
+if not TYPE_CHECKING:
+    # The type checker sees that nothing is set. Methods that see to it at run time would take two thirds of the time in
+    # which all passes are imported.
+    frozen = dataclass(slots=True, eq=False, repr=False)
+elif sys.version_info >= (3, 11):
+    from typing import dataclass_transform
+
+    _Class = TypeVar("_Class", bound=type)
+
+    @dataclass_transform(frozen_default=True, field_specifiers=(field,))
+    def frozen(owner: _Class) -> _Class:
+        """A dataclass for a match or a rule: frozen, with slots, compared by identity."""
+        return owner
+
+else:
+    from dataclasses import dataclass as frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +57,10 @@ class Decline:
 
 
 class Match(Protocol):
-    """A rewrite that has been decided on: all its state, and the edit that carries it out."""
+    """A rewrite that has been decided on: all its state, and the edit that carries it out.
+
+    A match may have a `note`, which the reader of the report should know: that a result may differ in the last place.
+    """
 
     def apply(self, edit: Edit) -> None:
         """Changes the model. Cannot fail."""
@@ -36,11 +69,15 @@ class Match(Protocol):
 class Rule(ABC):
     """One rewrite. Frozen: what a match finds lives in the match.
 
-    `operators` lists (domain, operator) of the nodes that `match` is called with, "" for ONNX's own domain.
+    `operators` lists (domain, operator) of the nodes that `match` is called with, "" for ONNX's own domain; such a node
+    is no call of a model-local function. `results` is how many named results such a node has (unnamed ones may follow);
+    None leaves that to the rule.
     Every rule reduces a measure (nodes, operands), which is why the driver ends.
     """
 
+    __slots__ = ()
     operators: ClassVar[frozenset[tuple[str, str]]]
+    results: ClassVar[int | None] = 1
 
     @abstractmethod
     def match(self, node: Node, view: View) -> Match | Decline | None:
@@ -59,6 +96,16 @@ class DeclineRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteRecord:
+    """What the reader of a report should know of a rewrite that was done: which pass, at which node, and what."""
+
+    rule: str
+    node: str
+    operator: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class PassResult:
     """What one run of a pass did."""
 
@@ -66,10 +113,12 @@ class PassResult:
     changes: int
     declines: tuple[DeclineRecord, ...]
     elapsed_seconds: float
+    notes: tuple[NoteRecord, ...] = ()
 
 
+@dataclass(frozen=True)
 class Pass(ABC):
-    """A named step over a whole model. Subclasses are frozen dataclasses whose fields are the pass's options."""
+    """A named step over a whole model. Its fields are its options; a subclass with some is a frozen dataclass too."""
 
     name: ClassVar[str]
     summary: ClassVar[str]

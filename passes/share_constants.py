@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.data import SparseData
@@ -13,7 +12,6 @@ from maxfold.model.graph import Constant, Graph
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 
 
-@dataclass(frozen=True)
 class ShareConstants(Pass):
     """Equal means: same dtype, shape and bytes, so +0.0 and -0.0 stay apart.
 

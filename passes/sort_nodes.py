@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.edit import Edit
@@ -11,7 +10,6 @@ from maxfold.model.order import is_sorted
 from maxfold.passes.rule import Pass, PassResult, Progress
 
 
-@dataclass(frozen=True)
 class SortNodes(Pass):
     """ONNX asks for topological order. Graphs that have it stay as they are; in others few nodes move."""
 

@@ -20,6 +20,8 @@ def in_onnxruntime(model: ModelProto, feeds: Mapping[str, Array]) -> list[Array]
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    # A prepacked weight is multiplied by another kernel, which rounds otherwise.
+    options.add_session_config_entry("session.disable_prepacking", "1")
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return [np.asarray(result) for result in session.run(None, dict(feeds))]
 
@@ -66,7 +68,8 @@ def _run_node(node: NodeProto, known: dict[str, Array], opset: int) -> list[Arra
     if node.op_type == "Identity":
         return operands
     if node.op_type == "Neg":
-        return [-operands[0]]
+        with np.errstate(over="ignore"):
+            return [np.asarray(np.negative(operands[0]))]
     if node.op_type == "If":
         branch = attributes["then_branch" if operands[0].item() else "else_branch"].g
         return _run_graph(branch, dict(known), opset)

@@ -107,7 +107,8 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
     Raises `ConversionError` naming everything that cannot be converted.
     """
     refusals = Refusals("OpenVINO IR")
-    view = View(model)
+    # The IR declares the same dimension, and OpenVINO goes by it.
+    view = View(model, believes_zero=True)
     graph = model.graph
     target = Target(graph.name or "model")
     for tensor in graph.inputs:

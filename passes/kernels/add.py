@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from maxfold.passes.kernels.elementwise import binary_shape, evaluate_binary, is_float, settle_nan
-from maxfold.passes.kernels.kernel import Array, Attributes, Kernel
+from maxfold.passes.kernels.call import Array, Call
+from maxfold.passes.kernels.elementwise import binary_results, evaluate_binary, is_float, settle_nan
+from maxfold.passes.kernels.kernel import Kernel
 
 
-def _evaluate(arrays: Sequence[Array], attributes: Attributes, opset: int) -> Array:
+def _evaluate(call: Call) -> tuple[Array, ...]:
     # numpy and ml_dtypes add float16 and bfloat16 in float32 and round that sum again. A format with
     # p digits of precision may be rounded twice where the wider one has at least 2 p + 2 (24 >= 24, 18).
-    out = evaluate_binary(np.add, arrays, attributes, opset)
+    out = evaluate_binary(np.add, call)
     if is_float(out):
         settle_nan(out)
-    return out
+    return (out,)
 
 
 ADD = Kernel(
@@ -28,6 +27,6 @@ ADD = Kernel(
         "Each sum is rounded once to the node's type, to nearest with ties to even, keeping subnormal "
         "numbers; integers wrap around; a NaN result is the positive quiet NaN."
     ),
-    output_shape=binary_shape,
+    results=binary_results,
     evaluate=_evaluate,
 )

@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from maxfold.passes.kernels.elementwise import is_float, settle_nan, variadic_shape
-from maxfold.passes.kernels.kernel import Array, Attributes, Kernel
+from maxfold.passes.kernels.call import Array, Call
+from maxfold.passes.kernels.elementwise import evaluate_extremum, variadic_results
+from maxfold.passes.kernels.kernel import Kernel
 
 
-def _evaluate(arrays: Sequence[Array], attributes: Attributes, opset: int) -> Array:
-    out = np.empty(variadic_shape([array.shape for array in arrays], attributes, opset), arrays[0].dtype)
-    np.copyto(out, arrays[0], casting="equiv")
-    if len(arrays) == 1:
-        return out
-    # ml_dtypes reports NaN operands of bfloat16 as invalid, in comparisons and isnan too.
-    with np.errstate(all="ignore"):
-        for array in arrays[1:]:
-            np.maximum(out, array, out=out, casting="equiv")
-        if is_float(out):
-            settle_nan(out)
-            _settle_zero(out, arrays)
-    return out
-
-
-def _settle_zero(out: Array, arrays: Sequence[Array]) -> None:
-    """Make a zero of the result +0.0 where an operand is: which one numpy takes depends on the processor."""
-    zero = out == 0
-    if not zero.any():
-        return
-    for array in arrays:
-        np.copyto(out, out.dtype.type(0), where=zero & (array == 0) & ~np.signbit(array))
+def _evaluate(call: Call) -> tuple[Array, ...]:
+    return (evaluate_extremum(np.maximum, call, 0.0),)
 
 
 MAX = Kernel(
@@ -43,6 +22,6 @@ MAX = Kernel(
         "The result is one of the operands, exactly: NaN where any operand is NaN, the positive quiet one "
         "unless there is one operand only, and +0.0 where +0.0 and -0.0 are the greatest."
     ),
-    output_shape=variadic_shape,
+    results=variadic_results,
     evaluate=_evaluate,
 )

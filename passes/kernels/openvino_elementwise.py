@@ -12,7 +12,7 @@ import numpy as np
 
 from maxfold.model.broadcast import BroadcastError, align, equal_shape, numpy_shape, pdpd_shape
 from maxfold.model.dtypes import DType
-from maxfold.passes.kernels.kernel import Array, Attributes, KernelError, Shape, require_known
+from maxfold.passes.kernels.call import Array, Attributes, Call, KernelError, Result, Shape
 
 _MODE = "auto_broadcast"
 _AXIS = "auto_broadcast.auto_broadcast_axis"
@@ -45,9 +45,9 @@ def check_inputs(dtypes: Sequence[DType | None]) -> str | None:
     return None if first.name in _FOLDED_TYPES else f"constants of type {first} are not folded"
 
 
-def shape(shapes: Sequence[Shape], attributes: Attributes, opset: int) -> Shape:
-    """The output shape of a binary operation; raises KernelError."""
-    return _broadcast(shapes, attributes)[0]
+def results(call: Call) -> tuple[Result, ...]:
+    """One result of the inputs' type and their broadcast shape; raises KernelError."""
+    return (Result(call.dtype(), _broadcast((call.shape(0), call.shape(1)), call.attributes)[0]),)
 
 
 def evaluate(function: Callable[..., Array], arrays: Sequence[Array], attributes: Attributes) -> Array:
@@ -81,7 +81,9 @@ def _refuse_subnormal(array: Array) -> None:
 def _broadcast(shapes: Sequence[Shape], attributes: Attributes) -> tuple[Shape, Shape]:
     """The output shape, and the second input's shape as numpy broadcasting needs it."""
     a, b = shapes
-    require_known(attributes, (_MODE, _AXIS))
+    unknown = sorted(attributes.keys() - {_MODE, _AXIS})
+    if unknown:
+        raise KernelError(f"attribute {', '.join(unknown)} is not one of the operation's")
     mode = str(attributes.get(_MODE, "numpy")).lower()
     try:
         if mode == "numpy":

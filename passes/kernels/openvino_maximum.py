@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from maxfold.passes.kernels.call import Array, Call, KernelError
 from maxfold.passes.kernels.elementwise import is_float
-from maxfold.passes.kernels.kernel import Array, Attributes, Kernel, KernelError
-from maxfold.passes.kernels.openvino_elementwise import check_inputs, evaluate, shape
+from maxfold.passes.kernels.kernel import Kernel
+from maxfold.passes.kernels.openvino_elementwise import check_inputs, evaluate, results
 
 
-def _evaluate(arrays: Sequence[Array], attributes: Attributes, opset: int) -> Array:
+def _evaluate(call: Call) -> tuple[Array, ...]:
+    arrays = (call.array(0), call.array(1))
     if is_float(arrays[0]):
         with np.errstate(all="ignore"):
             if any(np.isnan(array).any() for array in arrays):
@@ -19,7 +19,7 @@ def _evaluate(arrays: Sequence[Array], attributes: Attributes, opset: int) -> Ar
             signs = {bool(sign) for array in arrays for sign in np.unique(np.signbit(array[array == 0]))}
         if len(signs) > 1:
             raise KernelError("OpenVINO's CPU and its folding give different zeros where +0 and -0 meet")
-    return evaluate(np.maximum, arrays, attributes)
+    return (evaluate(np.maximum, arrays, call.attributes),)
 
 
 OPENVINO_MAXIMUM = Kernel(
@@ -31,7 +31,7 @@ OPENVINO_MAXIMUM = Kernel(
         "The result is one of the operands, exactly; what OpenVINO's CPU and its folding compute differently is not "
         "folded: NaN, zeros of both signs, values of more than 31 bits, f64, subnormal bf16."
     ),
-    output_shape=shape,
+    results=results,
     evaluate=_evaluate,
     input_check=check_inputs,
 )

@@ -173,7 +173,7 @@ def test_weights_of_the_input_are_not_overwritten(folder: Path) -> None:
     before = (folder / "other.onnx.data").read_bytes()
     for target in ("other.onnx", "other.onnx.data", "link.onnx"):
         message = fails("optimize", "m.onnx", "-o", target)
-        assert message.startswith(f"{target}: writing it would replace other.onnx.data, which holds weights of m.onnx")
+        assert message.endswith("other.onnx.data: holds the weights of m.onnx, which it would destroy; write elsewhere")
     assert (folder / "other.onnx.data").read_bytes() == before
     assert maxfold("optimize", "m.onnx", "-o", "other.onnx", "--external-data", "never").status == 0
     assert (folder / "other.onnx.data").read_bytes() == before

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 from maxfold.cli.output import to_json
-from tests.cli.models import RELAXED_ONLY, SETTLED, write, write_external
+from tests.cli.models import NOTED, RELAXED_ONLY, SETTLED, write, write_external
 from tests.cli.shell import fails, maxfold
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "json.md"
@@ -62,7 +62,7 @@ def check(value: dict[str, Any], missing: tuple[str, ...] = ()) -> None:
 
 
 def test_the_report(folder: Path) -> None:
-    write(folder / "m.onnx", RELAXED_ONLY)
+    write(folder / "m.onnx", NOTED)
     pytest.importorskip("onnxruntime")
     run = maxfold("optimize", "m.onnx", "-o", "out.onnx", "--json", "--report", "r.json", "--verify")
     report = json.loads(run.stdout)
@@ -78,13 +78,16 @@ def test_the_report(folder: Path) -> None:
         "m.onnx",
         "out.onnx",
         True,
-        False,
+        True,
     )
-    assert (report["nodes_before"], report["nodes_after"], report["relaxed_gain"]) == (2, 2, 1)
+    assert (report["nodes_before"], report["nodes_after"], report["relaxed_gain"]) == (4, 3, 1)
     assert report["input_bytes"] == (folder / "m.onnx").stat().st_size
     assert report["output_bytes"] == (folder / "out.onnx").stat().st_size
     assert report["declines"][0] | {"reason": ""} == {
         "rule": "fuse-add", "node": "adding", "operator": "Add", "reason": "", "relaxed_gain": 1,
+    }  # fmt: skip
+    assert report["notes"][0] | {"note": ""} == {
+        "rule": "fold-constants", "node": "folded", "operator": "Exp", "note": "",
     }  # fmt: skip
     assert report["verification"]["is_equal"] is True
     assert report["failure"] is None
@@ -147,7 +150,7 @@ def test_the_list_of_passes() -> None:
     check(passes)
     assert {"name", "summary", "mode", "options"} == set(passes["passes"][0])
     options = {entry["name"]: entry["options"] for entry in passes["passes"]}
-    assert options["fold-constants"] == {"max_growth_bytes": 65536}
+    assert options["fold-constants"] == {"max_growth_bytes": 65536, "fold_quantized": False}
 
 
 def test_what_json_lacks() -> None:

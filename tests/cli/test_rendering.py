@@ -8,19 +8,23 @@ from collections.abc import Callable
 from contextlib import redirect_stderr
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import onnx
 import pytest
 from rich.console import Console
 
+from maxfold.cli.decline_view import show_declines
 from maxfold.cli.endpoints import Task
-from maxfold.cli.layout import bytes_text, change_text, columns, counted, seconds_text, shortened
+from maxfold.cli.layout import bytes_text, change_text, columns, counted, seconds_text, shortened, wrapped
 from maxfold.cli.options import OptimizeOptions
 from maxfold.cli.progress import Progress
 from maxfold.cli.report_view import show_batch, show_outcome
 from maxfold.cli.work import Outcome, attempt
-from tests.cli.models import RELAXED_ONLY, SETTLED, write
+from maxfold.optimizer.report import group_declines
+from maxfold.passes import DeclineRecord
+from tests.cli.models import NOTED, RELAXED_ONLY, SETTLED, write
 from tests.cli.shell import maxfold
 
 
@@ -78,6 +82,15 @@ def test_the_result_on_a_terminal(folder: Path) -> None:
     text = "\n".join(lines)
     assert "1 rewrite declined (--explain says why)" in text
     assert "--math relaxed would remove 1 more node" in text
+
+
+def test_what_else_is_told(folder: Path) -> None:
+    write(folder / "m.onnx", NOTED.replace("float[3] x", "float[N] x"))
+    run = maxfold("optimize", "m.onnx", "--dry-run", "--dim", "N=3")
+    assert "  1 dimension of the inputs fixed\n" in run.stderr
+    assert "  1 folded result may differ from a runtime's in the last place\n" in run.stderr
+    run = maxfold("optimize", "m.onnx", "--dry-run", "--skip", "fold-constants")
+    assert not re.search("fixed|last place", run.stderr)
 
 
 def test_colour(folder: Path) -> None:
@@ -166,9 +179,8 @@ def test_explain(folder: Path) -> None:
     assert run.stderr.splitlines() == [
         "",
         "1 rewrite declined",
-        "  fuse-add",
-        "    1 x x + 0.0 is not x for x = -0.0; only with --math relaxed",
-        "        adding (Add)",
+        "  pass      operator  reason                                                   count  example",
+        "  fuse-add  Add       x + 0.0 is not x for x = -0.0; only with --math relaxed      1  adding",
     ]
     write(folder / "settled.onnx", SETTLED)
     assert maxfold("optimize", "settled.onnx", "--dry-run", "--explain", "-q").stderr == "\nno rewrite was declined\n"
@@ -184,11 +196,63 @@ def test_explain_groups_by_reason(folder: Path) -> None:
     onnx.save(model, folder / "m.onnx")
     run = maxfold("optimize", "m.onnx", "--dry-run", "--explain", "-q", "--passes", "fuse-add")
     lines = run.stderr.splitlines()
-    assert lines[1:3] == ["1,201 rewrites declined", "  fuse-add"]
-    assert lines[3].startswith("    1,201 x x + 0.0")
-    assert lines[4].endswith("adding (Add), z0 (Add), add1 (Add) and 1,198 more")
+    assert lines[1] == "1,201 rewrites declined"
+    assert len(lines) == 4
+    assert lines[3].split()[:2] == ["fuse-add", "Add"]
+    assert lines[3].endswith("  1,201  add1")
     run = maxfold("optimize", "m.onnx", "--dry-run", "--explain", "-v", "--passes", "fuse-add")
+    assert "    1,201 x x + 0.0" in run.stderr
+    assert "adding (Add), z0 (Add), add1 (Add), " in run.stderr
     assert "add1199 (Add)" in run.stderr
+
+
+def test_explain_on_a_terminal() -> None:
+    why = "has 2 uses; a chain is one Max only where nothing else reads its results"
+    declines = [
+        DeclineRecord("fuse-max", f"/a/long/name/of/a/node/{index}", "Max", f"'t{index}' {why}") for index in (0, 1)
+    ]
+    outcome = SimpleNamespace(report=SimpleNamespace(declines=declines))
+    lines = terminal_lines(lambda console: show_declines(console, [cast("Any", outcome)], is_full=False), 80)
+    assert all(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) <= 80 for line in lines)
+    assert len(lines) > 4
+    text = "".join(lines)
+    assert "... has 2 uses" in text
+    assert "'t0'" not in text
+    assert lines[-1].endswith("/a/long/name/of/a/node/0\x1b[0m")
+    wide = terminal_lines(lambda console: show_declines(console, [cast("Any", outcome)], is_full=False), 140)
+    assert len(wide) == 4
+    assert "example" in wide[2]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "groups"),
+    [
+        (["'a' has 2 uses", "'b' has 2 uses"], [("... has 2 uses", 2)]),
+        (["'a' has 2 uses", "'b' has 13 uses"], [("... has ... uses", 2)]),
+        (["'a' has 2 uses"], [("'a' has 2 uses", 1)]),
+        (["shape [1, 2] may widen it", "shape [3] may widen it"], [("shape ... may widen it", 2)]),
+        (['"it\'s" is kept', "'b' is kept"], [("... is kept", 2)]),
+        (["float16 rounds", "float32 rounds"], [("float16 rounds", 1), ("float32 rounds", 1)]),
+        (["x + 0.0 is not x", "x + 0.0 is not x"], [("x + 0.0 is not x", 2)]),
+        (["b", "a", "b", "c"], [("b", 2), ("a", 1), ("c", 1)]),
+        (["1,000 bytes, too many", "7 bytes, too many"], [("... bytes, too many", 2)]),
+        (["the node's shape and its input's", "the node's type and its input's"],
+         [("the node's shape and its input's", 1), ("the node's type and its input's", 1)]),
+        (["x ...", "x 3"], [("x ...", 1), ("x 3", 1)]),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_groups_of_declines(reasons: list[str], groups: list[tuple[str, int]]) -> None:
+    found = group_declines(DeclineRecord("fuse-add", "n", "Add", reason) for reason in reasons)
+    assert [(group.reason, group.count) for group in found] == groups
+
+
+def test_a_group_of_declines() -> None:
+    nodes = [("z", "Max"), ("", "Add"), ("b", "Add"), ("c", "Max")]
+    declines = [DeclineRecord("fuse-max", node, operator, "no") for node, operator in nodes]
+    (other, group) = group_declines([*declines, *[DeclineRecord("fuse-add", "", "Add", "no")] * 9])
+    assert (group.rule, group.operators, group.count, group.example) == ("fuse-max", ("Add", "Max"), 4, "b")
+    assert (other.rule, other.example) == ("fuse-add", "")
 
 
 def test_several_inputs(folder: Path) -> None:
@@ -220,7 +284,7 @@ def test_names_with_control_characters(folder: Path) -> None:
     model.graph.node[1].name = "evil\x1b]0;title\x07\n[bold]name"
     onnx.save(model, folder / "m.onnx")
     run = maxfold("optimize", "m.onnx", "--dry-run", "--explain")
-    assert "evil\\x1b]0;title\\x07\\n[bold]name (Add)" in run.stderr
+    assert "evil\\x1b]0;title\\x07\\n[bold]name\n" in run.stderr
     assert "\x1b" not in run.stderr
 
 
@@ -259,6 +323,8 @@ def test_layout() -> None:
     assert counted(1, "node") == "1 node"
     assert counted(1234, "node") == "1,234 nodes"
     assert shortened("short", 10) == "short"
+    assert wrapped("a long-ish\x1b text", 5) == ["a long-ish\\x1b text"]
+    assert wrapped(f"one two {'x' * 30}", 20) == ["one two", "x" * 30]
     assert shortened("abcdefghijklmnop", 10) == "abc...mnop"
     assert [line.plain for line in columns([["a", "1"], ["bbb", "22"]], "lr")] == ["a     1", "bbb  22"]
     assert [line.plain for line in columns([["\u5b57", "x"], ["abc", "y"]], "ll")] == ["\u5b57   x", "abc  y"]

@@ -13,9 +13,10 @@ from typing import Any
 import onnx.parser
 import pytest
 
-from maxfold.optimizer import inspection, operator_table, report, verification
+from maxfold.optimizer import difference, inspection, operator_table, report, verification
 from maxfold.optimizer.pipeline import PassInfo
 from maxfold.passes import DeclineRecord
+from maxfold.passes.rule import NoteRecord
 from tests.contract.repository import ROOT
 
 
@@ -56,7 +57,16 @@ def model(tmp_path: Path) -> str:
 DATACLASSES = {
     report.REPORT_SCHEMA: names(report.Report)
     | names(report.PassReport, "passes[].")
-    | names(DeclineRecord, "declines[]."),
+    | names(DeclineRecord, "declines[].")
+    | names(NoteRecord, "notes[].")
+    | {f"decline_groups[].{name}" for name in ("pass", "reason", "count", "example")},
+    difference.DIFFERENCE_SCHEMA: names(difference.Difference)
+    | {
+        name
+        for kind in ("interface", "metadata", "nodes", "constants")
+        for name in names(difference.Change, f"{kind}[].")
+    }
+    | {f"operators[].{name}" for name in ("domain", "operator", "before", "after")},
     inspection.INSPECTION_SCHEMA: names(inspection.Inspection)
     | names(inspection.TensorInfo, "inputs[].")
     | names(inspection.ConstantInfo, "largest_constants[]."),
@@ -80,7 +90,8 @@ def test_nested_fields_that_are_documented_exist(schema: str) -> None:
 
 
 def test_fields_that_the_command_line_prints(model: str) -> None:
-    for arguments in (("optimize", model, "--dry-run", "-q"), ("inspect", model), ("passes",), ("ops", "max")):
+    optimized, compared = ("optimize", model, "--dry-run", "-q"), ("diff", model, model)
+    for arguments in (optimized, compared, ("inspect", model), ("passes",), ("ops", "max")):
         content = printed(*arguments)
         assert set(content) == {name for name in documented(content["schema"]) if not re.search(r"[.*]", name)}
 

@@ -117,7 +117,7 @@ def test_several_results() -> None:
 
 def test_fold() -> None:
     edit, of = opened(CHAIN)
-    edit.fold(of["p"], np.array(7, F32))
+    edit.fold(of["p"], [np.array(7, F32)])
     tensor = of["q"].inputs[0]
     assert isinstance(tensor, Constant)
     assert (tensor.values.tolist(), tensor.dtype, tuple(tensor.shape)) == (7, np.float32, ())
@@ -132,14 +132,14 @@ def test_fold_of_what_an_inner_graph_reads() -> None:
             p = Add(k, k)
             y = If (c) <then_branch = t () => (float r) { r = Neg(p) }, else_branch = e () => (float s) { s = Abs(p) }>
         }""")
-    edit.fold(of["p"], np.array(2, F32))
+    edit.fold(of["p"], [np.array(2, F32)])
     assert {node.op for node in edit.take_touched()} >= {"Neg", "Abs"}
     assert "p = float {2.0}" in text(edit)
 
 
 def test_folded_values_cannot_be_written_to() -> None:
     edit, of = opened(CHAIN)
-    edit.fold(of["p"], np.array([7.0], F32))
+    edit.fold(of["p"], [np.array([7.0], F32)])
     with pytest.raises(ValueError, match="read-only"):
         of["q"].inputs[0].values[0] = 1
 
@@ -302,7 +302,7 @@ def _step(edit: Edit, data: st.DataObject) -> None:
     elif what == "constant":
         edit.set_inputs(node, [edit.add_constant(np.array(1, F32), like=result) for _ in node.inputs])
     elif what == "fold" and len(nodes) > 1:
-        edit.fold(node, np.array(2, F32))
+        edit.fold(node, [np.array(2, F32)])
     elif what == "replace":
         other = _some(data, _visible(edit, node))
         if edit.why_not_replaceable(result, other) is None:

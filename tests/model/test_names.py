@@ -101,3 +101,29 @@ def test_graphs_in_lists_count() -> None:
     attribute = AttributeProto(name="graphs", type=AttributeProto.GRAPHS, graphs=[inner])
     source.graph.node[0].attribute.append(attribute)
     assert NameAllocator(read_onnx(source)).fresh("deep") == "deep_1"
+
+
+def test_names_are_carried_where_no_other_graph_around_or_inside_has_them() -> None:
+    read = read_onnx(
+        model(
+            """
+        g (bool c, float x) => (float y) {
+            y = If (c) <
+                then_branch = t () => (float p) { a = Neg(x) p = Neg(a) },
+                else_branch = e () => (float q) { a = Exp(x) q = Neg(a) }
+            >
+        }""",
+            domains='"custom" : 1',
+            functions='<domain: "custom", opset_import: ["" : 17]> f (fx) => (fy) { b = Neg(fx)\n fy = Neg(b) }',
+        )
+    )
+    names = NameAllocator(read)
+    main, function = read.graph, read.functions[0]
+    then_branch = main.nodes[0].attrs["then_branch"]
+    assert names.carried("a", main) == "a_1"
+    names.release(main.nodes[0].attrs["else_branch"], main.nodes[0].attrs["else_branch"].nodes)
+    assert names.carried("a", then_branch) == "a_2"
+    names.release(then_branch, then_branch.nodes)
+    assert [names.carried("a", main), names.carried("a", main)] == ["a", "a_3"]
+    assert [names.carried("b", main), names.carried("b", function), names.carried("", main)] == ["b", "b_1", ""]
+    assert names.carried("y", main, is_node=True) == "y"

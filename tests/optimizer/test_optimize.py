@@ -94,9 +94,9 @@ def test_passes_that_are_skipped_do_not_run() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"passes": ["fuse-maxx"]}, f"'fuse-maxx' is not a pass; the passes are {', '.join(NAMES)}"),
-        ({"skip": ["Fuse-Max"]}, f"'Fuse-Max' is not a pass; the passes are {', '.join(NAMES)}"),
-        ({"passes": ["fuse-max", ""]}, f"'' is not a pass; the passes are {', '.join(NAMES)}"),
+        ({"passes": ["fuse-maxx"]}, "'fuse-maxx' is not a pass; did you mean 'fuse-max'?"),
+        ({"skip": ["Fuse-Max"]}, "'Fuse-Max' is not a pass; did you mean 'fuse-max'?"),
+        ({"passes": ["fuse-max", ""]}, "'' is not a pass; catalogue() lists them"),
         ({"keep": ["nowhere"]}, "nothing in the model is named 'nowhere'; --keep takes names of tensors or nodes"),
         (
             {"keep": ["b", "nowhere", "also not"]},
@@ -201,7 +201,7 @@ def test_the_catalogue_is_complete() -> None:
         assert entry.name == entry.name.lower()
         assert "_" not in entry.name
     options = {entry.name: dict(entry.options) for entry in entries}
-    assert options["fold-constants"] == {"max_growth_bytes": 65536}
+    assert options["fold-constants"] == {"max_growth_bytes": 65536, "fold_quantized": False}
 
 
 def test_progress_is_told() -> None:
@@ -209,8 +209,7 @@ def test_progress_is_told() -> None:
     body = "\n".join(f"n{index} = Max(n{index - 1}, x)" for index in range(1, 3000))
     graph = model(f"g (float x) => (float n2999) {{ n0 = Neg(x)\n {body} }}")
     optimize(graph, progress=lambda name, done, total: seen.append((name, done, total)))
-    assert {name for name, _, _ in seen} <= set(NAMES)
-    assert seen
+    assert {name for name, _, _ in seen} == {"rewriting"}
 
 
 class CancelledError(Exception):
@@ -224,8 +223,7 @@ def test_a_cancelled_run_leaves_a_model_that_is_right() -> None:
     loaded = load(graph)
 
     def cancel(name: str, done: int, total: int) -> None:
-        if name == "fuse-max":
-            raise CancelledError
+        raise CancelledError
 
     with pytest.raises(CancelledError):
         optimize(loaded, progress=cancel)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -11,6 +12,11 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto
 
+from maxfold.model import read_onnx
+from maxfold.model.data import StoredData
+from maxfold.model.edit import Edit
+from maxfold.model.storage import ComputedSource
+from maxfold.passes.fold_constants import FoldConstants
 from tests.passes.outcome import BOUND, outcome
 from tests.text import Array, golden, model
 
@@ -231,7 +237,7 @@ def test_strings_stay() -> None:
 def outer_sum(rows: int, columns: int, *, used_elsewhere: bool = False) -> ModelProto:
     source = two_constants(np.zeros((rows, 1), F32), np.zeros((1, columns), F32))
     if used_elsewhere:
-        source.graph.node.add(op_type="Neg", input=["a"], output=["n"])
+        source.graph.node.add(op_type="Mul", input=["a", "x"], output=["n"])
         source.graph.output.append(onnx.helper.make_tensor_value_info("n", TensorProto.FLOAT, [rows, 1]))
     return source
 
@@ -274,3 +280,102 @@ def test_a_malformed_count_of_results_is_left_alone(operator: str, outputs: list
     result = outcome("fold-constants", source, check=False)
     assert result.changes == 0
     assert result.after.graph.node[1] == source.graph.node[1]
+
+
+GATES = """
+    g (float[1,64] x) => (float[192,64] y)
+    <int64[1] a = {0}, int64[1] b = {64}, int64[1] c = {128}, int64[1] d = {192}> {
+        p = Slice(w, a, b, a)
+        q = Slice(w, b, c, a)
+        r = Slice(w, c, d, a)
+        t = Concat <axis = 0> (q, r, p)
+        y = Mul(t, x)
+    }"""
+
+
+def test_a_weight_that_is_cut_apart_and_put_together_again() -> None:
+    """No part alone may be folded, since the whole would stay beside it; all of them may."""
+    weight = np.arange(192 * 64, dtype=np.float32).reshape(192, 64)
+    result = outcome("fold-constants", model(GATES, constants={"w": weight}), max_growth_bytes=1024)
+    assert [node.op_type for node in result.after.graph.node] == ["Mul"]
+    folded = next(tensor for tensor in result.after.graph.initializer if tensor.name == "t")
+    expected = np.concatenate([weight[64:128], weight[128:], weight[:64]])
+    np.testing.assert_array_equal(onnx.numpy_helper.to_array(folded), expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "options"),
+    [
+        (lambda text: text.replace("y = Mul(t, x)", "y = Mul(t, w)"), {}),
+        (lambda text: text.replace("r = Slice(w, c, d, a)", "s = Neg(x)\n r = Gemm(w, s)"), {}),
+        (lambda text: text, {"keep": ["w"]}),
+    ],
+)
+def test_a_weight_that_stays_is_not_cut_apart(change: Callable[[str], str], options: dict[str, Any]) -> None:
+    weight = np.arange(192 * 64, dtype=np.float32).reshape(192, 64)
+    source = model(change(GATES), constants={"w": weight})
+    assert outcome("fold-constants", source, max_growth_bytes=1024, check=False, **options).changes == 0
+
+
+@pytest.mark.parametrize("fold_quantized", [False, True])
+def test_quantized_weights_stay_quantized(fold_quantized: bool) -> None:
+    source = model(
+        "g (float[8,8] x) => (float[8,8] y) { d = DequantizeLinear(w, s, z)\n y = MatMul(x, d) }",
+        constants={
+            "w": np.arange(64, dtype=np.int8).reshape(8, 8), "s": np.float32(0.5), "z": np.int8(3),
+        },
+    )  # fmt: skip
+    result = outcome("fold-constants", source, fold_quantized=fold_quantized)
+    assert result.changes == fold_quantized
+    if not fold_quantized:
+        assert result.reasons == ["it would widen a quantized weight; only with --fold-quantized"]
+
+
+def test_a_quantized_weight_is_not_widened_by_cast() -> None:
+    source = model(
+        "g (float[8,8] x) => (float[8,8] y) { d = Cast <to = 1> (w)\n y = MatMul(x, d) }",
+        constants={"w": np.arange(64, dtype=np.int8).reshape(8, 8)},
+    )
+    assert outcome("fold-constants", source).reasons == [
+        "it would widen a quantized weight; only with --fold-quantized"
+    ]
+
+
+def test_a_stored_weight_gets_another_shape_where_it_lies(tmp_path: Path) -> None:
+    source = model(
+        "g (float[65536] x) => (float[65536] y) { d = Reshape(w, s)\n y = Mul(x, d) }",
+        constants={"w": np.arange(65536, dtype=np.float32).reshape(64, 1024), "s": np.array([-1], np.int64)},
+    )
+    path = tmp_path / "m.onnx"
+    onnx.save(source, path)
+    loaded = read_onnx(path)
+    region = next(constant for constant in loaded.constants() if constant.name == "w").data.region  # type: ignore[attr-defined]
+    assert FoldConstants().run(Edit(loaded)).changes == 1
+    folded = next(constant for constant in loaded.constants() if constant.name == "d")
+    assert isinstance(folded.data, StoredData)
+    assert folded.data.region is region
+    assert folded.values.tolist() == list(range(65536))
+
+
+def test_a_large_weight_is_turned_when_it_is_written() -> None:
+    weight = np.arange(1 << 19, dtype=np.float32).reshape(512, 1024)
+    source = model(
+        "g (float[2,1024] x) => (float[2,512] y) { t = Transpose(w)\n y = MatMul(x, t) }", constants={"w": weight}
+    )
+    loaded = read_onnx(source.SerializeToString())
+    assert FoldConstants().run(Edit(loaded)).changes == 1
+    turned = next(constant for constant in loaded.constants() if constant.name == "t")
+    assert isinstance(turned.data, StoredData)
+    assert isinstance(turned.data.region.source, ComputedSource)
+    np.testing.assert_array_equal(turned.values, weight.T, strict=True)
+    after = outcome("fold-constants", source).after
+    written = next(tensor for tensor in after.graph.initializer if tensor.name == "t")
+    np.testing.assert_array_equal(onnx.numpy_helper.to_array(written), weight.T)
+
+
+def test_a_quantized_weight_is_not_turned_while_another_reader_keeps_it() -> None:
+    source = model(
+        "g (float x) => (int8[A,B] y, int64[C,D] z) { y = Transpose(w)\n z = ArgMax<axis = 0>(w) }",
+        constants={"w": np.zeros((400, 400), np.int8)},
+    )
+    assert outcome("fold-constants", source).changes == 0

@@ -357,3 +357,18 @@ def test_two_results_stay_two() -> None:
     source.graph.node.add(op_type="Add", input=["a", "z"], output=["m", "n"])
     result = fused(source, check=False)
     assert result.changes == 0
+
+
+@pytest.mark.parametrize(
+    ("consumers", "is_dropped"),
+    [
+        ("y = Relu(p)", False),
+        ("y = Sigmoid(p)", True),
+        ("q = Exp(p)\n r = Softmax(p)\n y = Add(q, r)", True),
+        ("q = Exp(p)\n r = Sqrt(p)\n y = Add(q, r)", False),
+        ("y = Mul(p, x)", False),
+    ],
+)
+def test_plus_zero_goes_where_nobody_sees_the_sign_of_a_zero(consumers: str, is_dropped: bool) -> None:
+    source = model(f"g (float[3] x) => (float[3] y) <float z = {{0}}> {{ p = Add(x, z)\n {consumers} }}")
+    assert outcome("fuse-add", source).changes == is_dropped

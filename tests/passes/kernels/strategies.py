@@ -10,13 +10,15 @@ broadcast_shapes(count), legacy_shapes(), pdpd_shapes(), shapes()
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from maxfold.model.dtypes import DTYPES, DType
+from maxfold.passes.kernels import Call, Kernel, Operand
 from tests.passes.kernels.reference import FORMATS, Array, Shape, array_of
 
 MOST_ELEMENTS = 48
@@ -167,3 +169,13 @@ def legacy_operands(draw: st.DrawFn, names: Sequence[str] = NUMERIC) -> LegacyOp
     dtype = draw(dtypes(names))
     a, b, axis = draw(legacy_shapes())
     return LegacyOperands(draw(arrays(dtype, a)), draw(arrays(dtype, b)), axis)
+
+
+def shape_of(kernel: Kernel, shapes: Sequence[Shape], attributes: Mapping[str, object], opset: int) -> Shape:
+    """The shape of a kernel's first result for float inputs of these shapes, which are never allocated."""
+    inputs = tuple(Operand(BY_NAME["FLOAT"], shape, unread) for shape in shapes)
+    return kernel.results(Call(inputs, attributes, opset))[0].shape
+
+
+def unread() -> Any:
+    raise AssertionError("the values of an input were read")

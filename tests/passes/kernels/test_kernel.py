@@ -9,9 +9,10 @@ import pytest
 from onnx import defs
 
 from maxfold.model.dtypes import DTYPES, DType
-from maxfold.passes.kernels import KERNELS, Kernel, KernelError, check, find
+from maxfold.passes.kernels import KERNELS, Call, Kernel, KernelError, check, find
 from maxfold.passes.kernels.add import ADD
-from maxfold.passes.kernels.kernel import by_operator, integer, require_known
+from maxfold.passes.kernels.call import axis_of
+from maxfold.passes.kernels.kernel import by_operator
 from maxfold.passes.kernels.max import MAX
 from tests.passes.kernels.strategies import ADD_TYPES, BY_NAME, MAX_TYPES
 
@@ -20,7 +21,7 @@ FLOAT, DOUBLE, INT64 = BY_NAME["FLOAT"], BY_NAME["DOUBLE"], BY_NAME["INT64"]
 
 def kernel_of(operator: str, domain: str = "") -> Kernel:
     """A kernel for the schema checks alone."""
-    return Kernel(operator, domain, 1, 1000, "", lambda shapes, *_: shapes[0], lambda arrays, *_: arrays[0])
+    return Kernel(operator, domain, 1, 1000, "", lambda call: (), lambda call: ())
 
 
 WITH_SCHEMA = [kernel for kernel in KERNELS if kernel.input_check is None]
@@ -117,19 +118,42 @@ def test_operator_version_newer_than_the_kernel() -> None:
     assert check(older, [FLOAT, FLOAT], 14) == "Add version 14 is newer than the kernel knows"
 
 
+@pytest.mark.parametrize(
+    ("kernel", "opset", "attributes", "reason"),
+    [
+        (ADD, 6, {"alpha": 1}, "attribute alpha is not one of the operator's in this opset"),
+        (ADD, 13, {"broadcast": 1, "axis": 0}, "attribute axis, broadcast is not one of the operator's in this opset"),
+        (ADD, 6, {"broadcast": 1, "axis": 0, "consumed_inputs": [0]}, None),
+        (MAX, 8, {"consumed_inputs": [0]}, "attribute consumed_inputs is not one of the operator's in this opset"),
+        (MAX, 6, {"consumed_inputs": [0]}, None),
+    ],
+)
+def test_attributes(kernel: Kernel, opset: int, attributes: dict[str, object], reason: str | None) -> None:
+    assert check(kernel, [FLOAT, FLOAT], opset, attributes) == reason
+
+
 @pytest.mark.parametrize("value", [1.0, "1", b"1", [1], None, np.float32(1), object()])
 def test_integer_attribute_of_another_kind(value: object) -> None:
     with pytest.raises(KernelError, match=r"^attribute axis is not a known integer$"):
-        integer({"axis": value}, "axis", 0)
+        Call((), {"axis": value}, 13).integer("axis", 0)
 
 
-def test_integer_attribute() -> None:
-    assert integer({"axis": -1}, "axis", 3) == -1
-    assert integer({}, "axis", 3) == 3
-    assert integer({}, "axis", None) is None
+def test_attributes_of_a_call() -> None:
+    call = Call((), {"axis": -1, "alpha": 2, "mode": "linear", "axes": [1, 2]}, 13)
+    assert (call.integer("axis", 3), call.integer("other", 3)) == (-1, 3)
+    assert (call.number("alpha"), call.number("beta", 1.5)) == (2.0, 1.5)
+    assert (call.text("mode", ""), call.integers("axes"), call.axes(1)) == ("linear", [1, 2], [1, 2])
+    for read in (call.integer, call.number, call.integers):
+        with pytest.raises(KernelError, match=r"^attribute absent is not a known"):
+            read("absent")
+    with pytest.raises(KernelError, match=r"^input 0 is left out$"):
+        call.array(0)
 
 
-def test_unknown_attributes_are_named() -> None:
-    require_known({"axis": 1}, ("axis", "broadcast"))
-    with pytest.raises(KernelError, match=r"^attribute a, b is not one of"):
-        require_known({"b": 1, "axis": 1, "a": 1}, ("axis",))
+@pytest.mark.parametrize(("axis", "rank", "expected"), [(0, 2, 0), (-1, 2, 1), (-2, 2, 0), (2, 2, None), (0, 0, None)])
+def test_axis(axis: int, rank: int, expected: int | None) -> None:
+    if expected is not None:
+        assert axis_of(axis, rank) == expected
+        return
+    with pytest.raises(KernelError, match=r"^axis \d is outside rank \d$"):
+        axis_of(axis, rank)

@@ -19,7 +19,7 @@ def assert_max(inputs: list[Any], expected: Any, dtype: Any = np.float32) -> Non
     """Max-13 of `inputs` gives `expected`, in shape, type and value."""
     arrays: list[Array] = [np.array(values, dtype) for values in inputs]
     assert check(MAX, [dtype_of(array) for array in arrays], 13) is None
-    result = MAX.evaluate(arrays, {}, 13)
+    result = MAX.apply(arrays, {}, 13)
     np.testing.assert_array_equal(result, np.array(expected, dtype), strict=True)
 
 
@@ -116,7 +116,7 @@ def test_example_1_no_broadcast(kernel: Kernel) -> None:
     shape = (256, 56)
     assert equal_shape(shape, shape) == shape
     a, b = np.ones(shape, np.float32), np.full(shape, 2, np.float32)
-    result = kernel.evaluate([a, b], {"auto_broadcast": "none"}, 1)
+    result = kernel.apply([a, b], {"auto_broadcast": "none"}, 1)
     np.testing.assert_array_equal(result, np.full(shape, 3 if kernel is OPENVINO_ADD else 2, np.float32), strict=True)
 
 
@@ -126,7 +126,7 @@ def test_example_2_numpy_broadcast(kernel: Kernel) -> None:
     assert numpy_shape(a_shape, b_shape) == shape
     a = np.arange(48, dtype=np.float32).reshape(a_shape)
     b = np.arange(35, dtype=np.float32).reshape(b_shape)
-    result = kernel.evaluate([a, b], {"auto_broadcast": "numpy"}, 1)
+    result = kernel.apply([a, b], {"auto_broadcast": "numpy"}, 1)
     assert result.shape == shape
     for i, j, k, m in np.ndindex(shape):
         x, y = float(a[i, 0, k, 0]), float(b[j, 0, m])

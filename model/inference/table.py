@@ -1,0 +1,19 @@
+"""Which function derives the results of which ONNX operator. Operators that are not listed are left to onnx."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from maxfold.model.inference import contraction, control, convolution, elementwise, movement, reduction, slicing
+from maxfold.model.inference.call import Call
+from maxfold.model.inference.facts import Fact
+
+SHAPE_FUNCTIONS: dict[str, Callable[[Call], Fact | list[Fact]]] = {
+    **elementwise.SHAPE_FUNCTIONS,
+    **movement.SHAPE_FUNCTIONS,
+    **slicing.SHAPE_FUNCTIONS,
+    **reduction.SHAPE_FUNCTIONS,
+    **contraction.SHAPE_FUNCTIONS,
+    **convolution.SHAPE_FUNCTIONS,
+    **control.SHAPE_FUNCTIONS,
+}

@@ -1,0 +1,293 @@
+"""fuse-gemm: a matrix product takes in the bias, scales and shifts per column behind it, and transposes before it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxfold.model.data import Array
+from maxfold.model.edit import Edit
+from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.inference.symbolic import Dim
+from maxfold.model.view import View
+from maxfold.passes.affine import Affine, Channels, affine, composed, rounded, scaled, uses_of, why_not_weight
+from maxfold.passes.driver import RulePass
+from maxfold.passes.nodes import growth_bytes, integer, integers, made_by, number, operand, why_not_absorbed
+from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.rule import Decline, Match, Rule, frozen
+
+# From this operator set on Gemm broadcasts its third input as numpy does, in one direction.
+_GEMM_OPSET = 7
+# From this one on the third input may be left out.
+_OPTIONAL_OPSET = 11
+_BFLOAT16_OPSET = 13
+_ROUNDING = "runtimes round Gemm differently; only with --math relaxed"
+# No dimension: a tensor may be no matrix.
+_UNKNOWN = -1
+_RELAXED = "weights that take in a scale or a shift round differently; only with --math relaxed"
+
+
+@frozen
+class Replaced:
+    """The last node of a pattern becomes another operator over other tensors; the inner nodes go if unused."""
+
+    last: Node
+    operator: str
+    inputs: tuple[Tensor, ...]
+    attributes: dict[str, Any]
+    inner: tuple[Node, ...]
+
+    def apply(self, edit: Edit) -> None:
+        """Rewrites the last node and removes the others."""
+        edit.become(self.last, self.operator, self.inputs, self.attributes)
+        edit.remove_unused(self.inner)
+
+
+@frozen
+class AddToProduct(Rule):
+    """MatMul(a, b) + c is Gemm(a, b, c) for matrices, and Gemm(a, b) + c is Gemm(a, b, c).
+
+    Removes one node.
+    """
+
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Add")})
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """Declines where an operand may be no matrix, or the sum may be larger than the product."""
+        if len(node.inputs) != 2:
+            return None
+        reason: Decline | None = None
+        for product, bias in (node.inputs, reversed(node.inputs)):
+            maker = made_by(product, "MatMul", view) or made_by(product, "Gemm", view)
+            if maker is None or product is bias:
+                continue
+            result = _with_bias(node, maker, bias, view)
+            if not isinstance(result, Decline):
+                return result
+            reason = reason or result
+        return reason
+
+
+def _with_bias(node: Node, maker: Node, bias: Tensor, view: View) -> Match | Decline:
+    opset = view.opset(node)
+    if opset is None or opset < _GEMM_OPSET:
+        return Decline("Gemm before operator set 7 broadcasts by attributes")
+    if maker.op == "Gemm" and operand(maker, 2) is not None:
+        return Decline(f"Gemm has a third input already, {maker.inputs[2].name!r}")
+    left, right = maker.inputs[:2]
+    rows, columns = _dims(maker, view)
+    if _UNKNOWN in (rows, columns):
+        return Decline(f"{left.name!r} and {right.name!r} are not known to be matrices")
+    if not _is_gemm_type(left, opset, view):
+        return Decline(f"Gemm of operator set {opset} is not known to take the type of {left.name!r}")
+    shape = view.dims(bias)
+    if shape is None or len(shape) > 2 or not _fits(shape, rows, columns):
+        return Decline(f"{bias.name!r} is not known to broadcast to the product")
+    reason = why_not_absorbed([maker], node, view)
+    if reason is not None:
+        return Decline(reason)
+    if view.math == "exact":
+        return Decline(_ROUNDING, relaxed_gain=1)
+    attributes = {name: value for name, value in maker.attrs.items() if name != "beta"}
+    return Replaced(node, "Gemm", (left, right, bias), attributes if maker.op == "Gemm" else {}, (maker,))
+
+
+def _dims(product: Node, view: View) -> tuple[Dim | None, Dim | None]:
+    """Rows and columns of a product, None where not derived; -1 where its operands may be no matrices."""
+    transposed = (False, False)
+    if product.op == "Gemm":
+        transposed = (bool(integer(product, "transA", 0)), bool(integer(product, "transB", 0)))
+    left, right = (view.dims(tensor) for tensor in product.inputs[:2])
+    if product.op == "MatMul" and (left is None or right is None or len(left) != 2 or len(right) != 2):
+        return _UNKNOWN, _UNKNOWN
+    rows = None if left is None else left[1 if transposed[0] else 0]
+    return rows, None if right is None else right[0 if transposed[1] else 1]
+
+
+def _fits(shape: Sequence[Dim], rows: Dim | None, columns: Dim | None) -> bool:
+    """Whether a shape provably broadcasts to [rows, columns] without making it larger."""
+    dims = zip(reversed(shape), (columns, rows), strict=False)
+    return all(dim in (1, size) for dim, size in dims)
+
+
+def _is_gemm_type(tensor: Tensor, opset: int, view: View) -> bool:
+    dtype = view.dtype(tensor)
+    names = ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16")[: 4 if opset >= _BFLOAT16_OPSET else 3]
+    return dtype is not None and dtype.name in names
+
+
+@frozen
+class TransposedOperand(Rule):
+    """Gemm(Transpose(a), b) is Gemm with transA; the same for b, and for MatMul of matrices.
+
+    Removes a transpose, or a use of one.
+    """
+
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Gemm"), ("", "MatMul")})
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """Declines in exact mode: the products and sums are the same, but runtimes add up in another order."""
+        opset = view.opset(node)
+        makers = [made_by(operand(node, index), "Transpose", view) for index in (0, 1)]
+        if makers == [None, None] or opset is None:
+            return None
+        if node.op == "MatMul":
+            if opset < _OPTIONAL_OPSET or _dims(node, view)[0] == _UNKNOWN or len(node.inputs) != 2:
+                return None
+            if not _is_gemm_type(node.inputs[0], opset, view):
+                return None
+        inputs = list(node.inputs)
+        attributes = dict(node.attrs)
+        turned: list[Node] = []
+        for index, (maker, name) in enumerate(zip(makers, ("transA", "transB"), strict=True)):
+            if maker is None or integers(maker, "perm", [1, 0]) != [1, 0]:
+                continue
+            if node.op == "MatMul" and not view.is_single_use(maker.outputs[0]):
+                continue
+            inputs[index] = maker.inputs[0]
+            attributes[name] = 0 if integer(node, name, 0) else 1
+            turned.append(maker)
+        if not turned:
+            return None
+        if view.math == "exact":
+            gone = sum(view.is_single_use(maker.outputs[0]) and not view.is_kept(maker) for maker in turned)
+            return Decline(_ROUNDING, relaxed_gain=gone)
+        return Replaced(node, "Gemm", tuple(inputs), attributes, tuple(turned))
+
+
+@frozen
+class FusedProduct:
+    """A product with a new weight and bias; `add` is the node that adds the bias where the product cannot."""
+
+    product: Node
+    last: Node
+    add: Node | None
+    inner: tuple[Node, ...]
+    weight: Array | None
+    bias: Array | None
+
+    def apply(self, edit: Edit) -> None:
+        """Makes the last node the product, or the sum of the product and the bias."""
+        product = self.product
+        inputs = list(product.inputs[:2])
+        if self.weight is not None:
+            inputs[1] = edit.add_constant(self.weight, like=inputs[1])
+        bias = None if self.bias is None else edit.add_constant(self.bias, like=self.last.outputs[0])
+        if bias is not None and self.add is not None:
+            edit.set_inputs(product, inputs)
+            edit.become(self.last, "Add", [product.outputs[0], bias])
+        else:
+            attributes = {name: value for name, value in product.attrs.items() if bias is None or name != "beta"}
+            edit.become(self.last, product.op, [*inputs, *([] if bias is None else [bias])], attributes)
+        edit.remove_unused(self.inner)
+
+
+@frozen
+class ScaledProduct(Rule):
+    """A product with a constant right operand takes in what scales and shifts its columns.
+
+    Removes the nodes that scale and shift; behind MatMul one Add stays for all shifts.
+    """
+
+    max_growth_bytes: int
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Gemm"), ("", "MatMul")})
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """Declines where constants may change or do not fit, results are needed elsewhere, or values overflow."""
+        weight = operand(node, 1)
+        opset = view.opset(node)
+        if not isinstance(weight, Constant) or len(weight.data.shape) != 2 or opset is None or opset < _GEMM_OPSET:
+            return None
+        if not math.prod(weight.data.shape) or view.only_consumer(node.outputs[0]) is None:
+            return None
+        columns = weight.data.shape[0 if node.op == "Gemm" and integer(node, "transB", 0) else 1]
+        rank = 2 if node.op == "Gemm" else view.rank(node.outputs[0]) or 1
+        steps, reason = _steps(node, Channels(columns, 1, rank), view)
+        shifts = any(step.shifts for step in steps)
+        gain = len(steps) - (shifts and node.op == "MatMul")
+        if gain <= 0:
+            return None if reason is None else Decline(reason)
+        reason = why_not_weight(weight, view) or _why_not_bias(node, columns, opset, shifts, view)
+        return Decline(reason) if reason is not None else self._fused(node, weight, steps, gain, view)
+
+    def _fused(self, node: Node, weight: Constant, steps: Sequence[Affine], gain: int, view: View) -> Match | Decline:
+        dtype = weight.data.dtype
+        assert dtype is not None
+        is_transposed = node.op == "Gemm" and bool(integer(node, "transB", 0))
+        columns = weight.data.shape[0 if is_transposed else 1]
+        old = operand(node, 2) if node.op == "Gemm" else None
+        scales, shifts = any(step.scales for step in steps), any(step.shifts for step in steps) or old is not None
+        made = [(dtype, weight.data.shape)] if scales else []
+        made += [(dtype, (columns,))] if shifts else []
+        growth = growth_bytes(made, uses_of(steps, [weight if scales else None, old]), view)
+        if growth > self.max_growth_bytes:
+            return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
+        if view.math == "exact":
+            return Decline(_RELAXED, relaxed_gain=gain)
+        scale, shift = composed(steps, columns)
+        new_weight = new_bias = None
+        if scales:
+            summed = 1 if is_transposed else 0
+            new_weight = scaled(weight.values, np.expand_dims(scale, summed), (summed,))
+        if shifts:
+            start = np.zeros(columns)
+            with np.errstate(all="ignore"):
+                if isinstance(old, Constant):
+                    start = start + old.values.astype(np.float64).reshape(-1) * number(node, "beta", 1.0)
+                new_bias = rounded(start * scale + shift, dtype.numpy)
+        if (scales and new_weight is None) or (shifts and new_bias is None):
+            return Decline("the new weights would not be finite, or too small for their type")
+        last = steps[-1].node
+        inner = [step.node for step in steps[:-1]]
+        if node.op == "MatMul" and shifts:
+            return FusedProduct(node, last, last, tuple(reversed(inner)), new_weight, new_bias)
+        return FusedProduct(node, last, None, (*reversed(inner), node), new_weight, new_bias)
+
+
+def _steps(product: Node, channels: Channels, view: View) -> tuple[list[Affine], str | None]:
+    found: list[Affine] = []
+    tail = product
+    while True:
+        reader = view.only_consumer(tail.outputs[0])
+        step = None if reader is None else affine(reader, channels, view)
+        if reader is None or step is None or isinstance(step, str):
+            return found, step if isinstance(step, str) else None
+        if view.is_kept(reader):
+            return found, f"{reader.outputs[0].name!r} is to be kept"
+        reason = why_not_absorbed([product, *(item.node for item in found)], reader, view)
+        if reason is not None:
+            return found, reason
+        found.append(step)
+        tail = reader
+
+
+def _why_not_bias(node: Node, columns: int, opset: int, shifts: bool, view: View) -> str | None:
+    if node.op == "MatMul":
+        return None
+    bias = operand(node, 2)
+    if bias is None:
+        return "Gemm before operator set 11 needs its third input" if shifts and opset < _OPTIONAL_OPSET else None
+    if not isinstance(bias, Constant):
+        return f"the bias {bias.name!r} is not constant"
+    shape = bias.data.shape
+    if len(shape) > 2 or shape[:-1] not in ((), (1,)) or (shape and shape[-1] not in (1, columns)):
+        return f"{bias.name!r} of shape {list(shape)} is not one value a column"
+    return why_not_weight(bias, view)
+
+
+@dataclass(frozen=True)
+class FuseGemm(RulePass):
+    """`max_growth_bytes`: how much the file may grow where weights are used elsewhere too."""
+
+    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
+    name: ClassVar[str] = "fuse-gemm"
+    summary: ClassVar[str] = "make Gemm of MatMul and Add, let matrix products take in scales, shifts and transposes"
+    mode: ClassVar[str] = "relaxed"
+
+    def rules(self) -> Sequence[Rule]:
+        """Scales first: a product with constant weights takes in a whole chain at once."""
+        return (ScaledProduct(self.max_growth_bytes), TransposedOperand(), AddToProduct())

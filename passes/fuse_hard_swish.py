@@ -1,0 +1,104 @@
+"""fuse-hard-swish: Clip(x + 3, 0, 6) / 6 is HardSigmoid, and x times that HardSwish, from its operator set on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from maxfold.model.graph import Node, Tensor
+from maxfold.model.view import View
+from maxfold.passes.driver import RulePass
+from maxfold.passes.nodes import made_by, number
+from maxfold.passes.patterns import Fused, absorbed, clip_bounds, factor, is_about, is_type, orders, scalar_maker
+from maxfold.passes.rule import Decline, Match, Rule, frozen
+
+_HARD_SIGMOID_OPSET = 6
+_HARD_SWISH_OPSET = 14
+_REASON = "{} rounds differently; only with --math relaxed"
+
+
+@frozen
+class ClipToHardSigmoid(Rule):
+    """Clip(x + a, 0, h) / h is HardSigmoid(x) with alpha 1/h and beta a/h; y * Clip(x + a, 0, h) / h is y times that.
+
+    Removes two nodes.
+    """
+
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Clip")})
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """Declines where an inner result is needed elsewhere, or the type is not float32."""
+        opset = view.opset(node)
+        if opset is None or opset < _HARD_SIGMOID_OPSET or not node.inputs:
+            return None
+        inner = scalar_maker(node.inputs[0], "Add", view)
+        bounds = clip_bounds(node, view)
+        if inner is None or bounds is None or bounds[0] != 0 or bounds[1] <= 0:
+            return None
+        height = bounds[1]
+        attributes = {"alpha": 1.0 / height, "beta": inner.value / height}
+        reader = view.only_consumer(node.outputs[0])
+        found = _fused(node, reader, inner.node, inner.variable, height, attributes, view)
+        if found is None:
+            return None
+        if not is_type(inner.variable, ("FLOAT",), view):
+            return Decline(f"{inner.variable.name!r} is not known to be float32")
+        return absorbed(found, view, _REASON.format("HardSigmoid"))
+
+
+def _fused(
+    clip: Node, reader: Node | None, add: Node, x: Tensor, height: float, attributes: dict[str, float], view: View
+) -> Fused | None:
+    if reader is None:
+        return None
+    if _divides(reader, clip.outputs[0], height, view):
+        return Fused(reader, "HardSigmoid", (x,), dict(attributes), (clip, add))
+    for product, other in orders(reader, "Mul", view):
+        last = view.only_consumer(reader.outputs[0])
+        if product is not clip.outputs[0] or last is None or not _divides(last, reader.outputs[0], height, view):
+            continue
+        return Fused(last, "Mul", (other, None), {}, (reader, clip, add), ("HardSigmoid", dict(attributes)), (x,))
+    return None
+
+
+def _divides(node: Node, tensor: Tensor, height: float, view: View) -> bool:
+    found = factor(node, view)
+    return found is not None and found[0] is tensor and is_about(found[1], 1.0 / height, tensor, view)
+
+
+@frozen
+class HardSigmoidToHardSwish(Rule):
+    """x * HardSigmoid(x) with alpha 1/6 and beta 1/2 is HardSwish(x).
+
+    Removes one node.
+    """
+
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Mul")})
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """Declines where the gate is needed elsewhere, or the type is not float32."""
+        opset = view.opset(node)
+        if opset is None or opset < _HARD_SWISH_OPSET:
+            return None
+        for x, gate in orders(node, "Mul", view):
+            maker = made_by(gate, "HardSigmoid", view)
+            if maker is None or maker.inputs[0] is not x:
+                continue
+            if abs(number(maker, "alpha", 0.2) - 1 / 6) > 1e-7 or number(maker, "beta", 0.5) != 0.5:
+                return None
+            if not is_type(x, ("FLOAT",), view):
+                return Decline(f"{x.name!r} is not known to be float32")
+            return absorbed(Fused(node, "HardSwish", (x,), {}, (maker,)), view, _REASON.format("HardSwish"))
+        return None
+
+
+class FuseHardSwish(RulePass):
+    """HardSigmoid and HardSwish from their parts."""
+
+    name: ClassVar[str] = "fuse-hard-swish"
+    summary: ClassVar[str] = "make HardSigmoid and HardSwish of their parts"
+    mode: ClassVar[str] = "relaxed"
+
+    def rules(self) -> Sequence[Rule]:
+        """The first makes what the second looks for."""
+        return (ClipToHardSigmoid(), HardSigmoidToHardSwish())

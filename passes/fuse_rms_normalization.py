@@ -1,0 +1,33 @@
+"""fuse-rms-normalization: x / sqrt(mean(x * x) + epsilon) is RMSNormalization, from its operator set on."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from maxfold.model.graph import Node
+from maxfold.model.view import View
+from maxfold.passes.driver import SingleRulePass
+from maxfold.passes.normalization import fused_normalization, root_mean_square
+from maxfold.passes.rule import Decline, Match
+
+_OPSET = 23
+
+
+class FuseRmsNormalization(SingleRulePass):
+    """RMSNormalization along the last axes from its parts, with the scale behind them.
+
+    Removes all nodes of the pattern but one.
+    """
+
+    name: ClassVar[str] = "fuse-rms-normalization"
+    summary: ClassVar[str] = "make RMSNormalization of its parts"
+    mode: ClassVar[str] = "relaxed"
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Div"), ("", "Mul")})
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """Declines for other axes, sizes and types, and where an inner result is needed elsewhere."""
+        opset = view.opset(node)
+        if opset is None or opset < _OPSET:
+            return None
+        found = root_mean_square(node, view)
+        return None if found is None else fused_normalization("RMSNormalization", found, found.d, (), view)

@@ -1,0 +1,97 @@
+"""fuse-sums-of-squares: normalizations divide by a root of a sum of squares, and what follows takes in the factor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from maxfold.model.data import Array
+from maxfold.model.edit import Edit
+from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.view import View
+from maxfold.passes.driver import SingleRulePass
+from maxfold.passes.nodes import why_not_absorbed
+from maxfold.passes.normalization import TYPES, RootMeanSquare, root_mean_square
+from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.rule import Decline, Match, frozen
+from maxfold.passes.scaling import Place, Scaling, growth_of, multiplied
+
+_RELAXED = "weights that take in a factor round differently; only with --math relaxed"
+
+
+@frozen
+class _Summed:
+    """A pattern whose mean becomes a sum, the node of the squares that goes, and the constants that change."""
+
+    found: RootMeanSquare
+    epsilon: Array
+    values: tuple[tuple[Place, Array], ...]
+
+    def apply(self, edit: Edit) -> None:
+        """Makes the mean a ReduceSumSquare of what was squared."""
+        found = self.found
+        square = found.inner[-1]
+        inputs: list[Tensor] = [found.d, *found.mean.inputs[1:]]
+        edit.become(found.mean, "ReduceSumSquare", inputs, dict(found.mean.attrs))
+        for (node, index), array in (
+            *self.values,
+            ((found.plus, _constant_index(found.plus, found.mean)), self.epsilon),
+        ):
+            inputs = list(node.inputs)
+            inputs[index] = edit.add_constant(array, like=inputs[index])
+            edit.set_inputs(node, inputs)
+        edit.remove_unused([square])
+
+
+def _constant_index(plus: Node, mean: Node) -> int:
+    return 1 if plus.inputs[0] is mean.outputs[0] else 0
+
+
+@dataclass(frozen=True)
+class FuseSumsOfSquares(SingleRulePass):
+    """d / Sqrt(ReduceMean(d * d) + e) over n elements is sqrt(n) * d / Sqrt(ReduceSumSquare(d) + n * e).
+
+    Removes one node, where a scale or a weight behind it takes in sqrt(n).
+    `max_growth_bytes`: how much the file may grow where these are used elsewhere too.
+    """
+
+    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
+    name: ClassVar[str] = "fuse-sums-of-squares"
+    summary: ClassVar[str] = "let normalizations divide by the root of a sum of squares"
+    mode: ClassVar[str] = "relaxed"
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Div"), ("", "Mul")})
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """Declines where an inner result is needed elsewhere, and where the file would grow."""
+        found = root_mean_square(node, view)
+        if found is None:
+            return None
+        dtype, shape = view.dtype(found.d), view.shape(found.d)
+        if dtype is None or dtype.name not in TYPES or shape is None:
+            return None
+        rank = len(shape)
+        sizes = [shape[axis] for axis in {axis % rank for axis in found.axes if -rank <= axis < rank}]
+        if len(sizes) != len(found.axes) or not all(isinstance(size, int) and size > 0 for size in sizes):
+            return None
+        count = math.prod(size for size in sizes if size is not None)
+        plan = Scaling(view, node)
+        if not view.use_count(node.outputs[0]) or not plan.divide_readers(node.outputs[0], math.sqrt(count)):
+            return None
+        blocked = why_not_absorbed(found.inner, node, view)
+        if blocked is not None:
+            return Decline(blocked)
+        growth = growth_of(plan, view)
+        if growth > self.max_growth_bytes:
+            return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
+        if view.math == "exact":
+            return Decline(_RELAXED, relaxed_gain=1)
+        values = multiplied(plan)
+        if values is None:
+            return Decline("the new weights would not be finite, or too small for their type")
+        constant = found.plus.inputs[_constant_index(found.plus, found.mean)]
+        shape_of_one = constant.data.shape if isinstance(constant, Constant) else ()
+        epsilon = np.full(shape_of_one, found.epsilon * count, dtype.numpy)
+        return _Summed(found, epsilon, values)

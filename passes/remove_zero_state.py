@@ -1,0 +1,76 @@
+"""remove-zero-state: an initial state of zeros is what LSTM, GRU and RNN begin with anyway."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from maxfold.model.edit import Edit
+from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.view import View
+from maxfold.passes.driver import SingleRulePass
+from maxfold.passes.nodes import operand
+from maxfold.passes.operands import all_equal_bits
+from maxfold.passes.rule import Decline, Match, frozen
+
+_OPERATORS = ("GRU", "LSTM", "RNN")
+# initial_h, and initial_c of an LSTM.
+_STATES = (5, 6)
+# The result holds elements of the first input and no others.
+_MOVES = ("Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze")
+# How many nodes a state is followed back through.
+_MOST_MOVES = 8
+
+
+@frozen
+class WithoutState:
+    """A node, and which of its inputs are left out."""
+
+    node: Node
+    states: tuple[int, ...]
+
+    def apply(self, edit: Edit) -> None:
+        """Leaves the inputs out; what made them goes if nothing else needs it."""
+        makers = [maker for index in self.states for maker in self.node.inputs[index].inputs]
+        inputs = [
+            edit.omitted(self.node.scope) if index in self.states else tensor
+            for index, tensor in enumerate(self.node.inputs)
+        ]
+        while not inputs[-1].name:
+            inputs.pop()
+        edit.set_inputs(self.node, inputs)
+        edit.remove_unused(makers)
+
+
+class RemoveZeroState(SingleRulePass):
+    """All elements are +0.0: a constant, ConstantOfShape without value, or moved parts of one.
+
+    Reduces the inputs of the node.
+    """
+
+    name: ClassVar[str] = "remove-zero-state"
+    summary: ClassVar[str] = "leave out initial states of zeros of LSTM, GRU and RNN"
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset(("", operator) for operator in _OPERATORS)
+    results: ClassVar[int | None] = None
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """None where no state is known to be zero."""
+        states = tuple(
+            index for index in _STATES if (state := operand(node, index)) is not None and _is_zero(state, view)
+        )
+        return WithoutState(node, states) if states else None
+
+
+def _is_zero(tensor: Tensor, view: View) -> bool:
+    for _ in range(_MOST_MOVES):
+        if isinstance(tensor, Constant):
+            return view.constant(tensor) is not None and all_equal_bits(tensor, 0)
+        maker = view.producer(tensor)
+        if maker is None or not maker.inputs:
+            return False
+        if view.is_operator(maker, "ConstantOfShape"):
+            value = maker.attrs.get("value")
+            return value is None or (isinstance(value, Constant) and all_equal_bits(value, 0))
+        if not any(view.is_operator(maker, operator) for operator in _MOVES):
+            return False
+        tensor = maker.inputs[0]
+    return False

@@ -1,0 +1,145 @@
+"""settle-reshapes: a computed target of Reshape becomes a constant with 0 and -1 where that says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from maxfold.model.edit import Edit
+from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.inference import Dim
+from maxfold.model.inference.facts import Element
+from maxfold.model.inference.symbolic import Expr
+from maxfold.model.view import View
+from maxfold.passes.driver import SingleRulePass
+from maxfold.passes.nodes import integer, operand, why_not_absorbed
+from maxfold.passes.rule import Decline, Match, frozen
+
+# From this operator set on the target is an input.
+_TARGET_INPUT_OPSET = 5
+_RESHAPING = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
+# How many reshapes are looked through.
+_MOST_RESHAPES = 8
+
+
+@frozen
+class ConstantTarget:
+    """A Reshape, what it reads from now on, and its target."""
+
+    node: Node
+    data: Tensor
+    target: tuple[int, ...]
+
+    def apply(self, edit: Edit) -> None:
+        """Puts the constant in the place of the computed target, whose nodes go if nothing else needs them."""
+        producers = [maker for tensor in self.node.inputs for maker in tensor.inputs]
+        target = edit.add_constant(np.array(self.target, np.int64), like=self.node.outputs[0])
+        edit.set_inputs(self.node, [self.data, target])
+        # A 0 copies a dimension from now on; a computed one that was 0 did so too, or had the same size.
+        edit.set_attribute(self.node, "allowzero", None)
+        edit.remove_unused(producers)
+
+
+class SettleReshapes(SingleRulePass):
+    """An element that always equals the data's dimension in its place is 0, one element that is left is -1.
+
+    Exact for empty tensors too: -1 is used only beside dimensions that are never 0, or where it stood before. Reduces
+    the number of computed targets.
+    """
+
+    name: ClassVar[str] = "settle-reshapes"
+    summary: ClassVar[str] = "give Reshape a constant target where its computed one says no more"
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Reshape")})
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """Declines where two elements or more are neither known nor copied from the data."""
+        opset = view.opset(node)
+        data, target = operand(node, 0), operand(node, 1)
+        if opset is None or opset < _TARGET_INPUT_OPSET or data is None or target is None:
+            return None
+        if len(node.inputs) != 2:
+            return None
+        direct = self._through(node, view)
+        if direct is not None or isinstance(target, Constant):
+            return direct
+        value = view.value(target)
+        dims = view.dims(target)
+        if value is None:
+            elements: Sequence[Element] | None = None
+            if dims is not None and len(dims) == 1 and isinstance(dims[0], int):
+                elements = [None] * dims[0]
+        else:
+            elements = value.elements
+        if elements is None:
+            return Decline("how many dimensions its target has is not known")
+        is_zero_allowed = integer(node, "allowzero", 0) == 1
+        settled = _settled(elements, view.dims(data), view.dims(node.outputs[0]), is_zero_allowed, view)
+        if settled is None:
+            return Decline("its target has more than one element that is neither known nor copied from the data")
+        reason = view.why_fixed(node.outputs[0]) or view.why_not_settled(node)
+        return ConstantTarget(node, data, settled) if reason is None else Decline(reason)
+
+    def _through(self, node: Node, view: View) -> Match | None:
+        """Reads what reshapes before this one read, where the result's dimensions can be told from there."""
+        # What asks for the shapes of a whole model comes last.
+        chain = list(_before(node, view))
+        result = view.dims(node.outputs[0]) if chain else None
+        if result is None or 0 in result or view.why_fixed(node.outputs[0]) or view.why_not_settled(node):
+            return None
+        for data in reversed(chain):
+            settled = _settled(result, view.dims(data), result, False, view)
+            if settled is not None:
+                return ConstantTarget(node, data, settled)
+        return None
+
+
+def _before(node: Node, view: View) -> Iterator[Tensor]:
+    """What a chain of reshapes that only this one needs begins with, the nearest first."""
+    for _ in range(_MOST_RESHAPES):
+        inner = view.producer(node.inputs[0])
+        if inner is None or not any(view.is_operator(inner, operator) for operator in _RESHAPING):
+            return
+        if not inner.inputs or inner.inputs[0].scope is not node.scope or why_not_absorbed([inner], node, view):
+            return
+        yield inner.inputs[0]
+        node = inner
+
+
+def _settled(
+    elements: Sequence[Element],
+    data: Sequence[Dim] | None,
+    result: Sequence[Dim] | None,
+    is_zero_allowed: bool,
+    view: View,
+) -> tuple[int, ...] | None:
+    """The constant target, None where there is none that always says the same."""
+    if is_zero_allowed and any(element == 0 or (-1 in elements and _may_be_0(element, view)) for element in elements):
+        return None
+    target: list[int | None] = []
+    for axis, element in enumerate(elements):
+        known = result[axis] if result is not None and len(result) == len(elements) else None
+        if isinstance(known, int) and known > 0:
+            # Whether the element is that number, a 0 that copies it, or a -1 that leaves it to the rest.
+            target.append(known)
+        elif isinstance(element, int):
+            target.append(int(element))
+        elif data is not None and axis < len(data) and element is not None and element == data[axis]:
+            target.append(0)
+        else:
+            target.append(None)
+    open_axes = [axis for axis, size in enumerate(target) if size is None]
+    if not open_axes:
+        return tuple(size for size in target if size is not None)
+    if len(open_axes) > 1 or any(size == -1 for size in target):
+        return None
+    # Beside -1, what a 0 copies must not be 0 itself.
+    copied = [data[axis] for axis, size in enumerate(target) if size == 0 and data is not None and axis < len(data)]
+    if len(copied) < target.count(0) or not all(view.is_nonzero(dim) for dim in copied):
+        return None
+    return tuple(-1 if size is None else size for size in target)
+
+
+def _may_be_0(element: Element, view: View) -> bool:
+    return not isinstance(element, (int, Expr)) or not view.is_nonzero(element)

@@ -1,0 +1,169 @@
+"""Random models for whole-pipeline tests: valid, runnable in ONNX Runtime, full of what passes look for.
+
+    random_model(seed)        a model of 5 to 40 nodes and two sets of values for its inputs, always the same
+
+Constants come as initializers, Constant nodes and defaults that a caller may override, some equal, some neutral;
+the batch has another size in each set; results are read often, by branches and loop bodies too, which reuse local
+names; outputs are taken from anywhere. Each node runs while the model is made, so that hardly any model is invalid.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+from onnx import ModelProto, helper
+
+from tests.random_models import elementwise, idioms, layers, movement, traps
+from tests.random_models.builder import Builder, Value, info
+from tests.random_models.control import control
+from tests.random_models.trial import Refused, Session, subgraphs
+from tests.random_models.values import BOOL, F32, F64, I32, I64, Array
+
+OPSETS = (11, 13, 15, 17, 18, 20, 23)
+_MAKERS: dict[Any, int] = {
+    **elementwise.MAKERS,
+    **movement.MAKERS,
+    **layers.MAKERS,
+    **traps.MAKERS,
+    **idioms.MAKERS,
+    control: 5,
+}
+_NAMES, _WEIGHTS = list(_MAKERS), list(_MAKERS.values())
+_MOST_TRIES = 4
+
+
+class NoModelError(ValueError):
+    """The model of this seed is invalid, or ONNX Runtime does not run it; str() says why."""
+
+
+@dataclass(frozen=True)
+class RandomModel:
+    """A model and sets of values for its inputs, those with a default too.
+
+    `draws` are, for each set, values for the results of nodes of chance, by "<name of the node> <output>";
+    `values` are what each tensor of the main graph holds. `finite` models have no infinity, NaN or large value.
+    """
+
+    model: ModelProto
+    feed_sets: list[dict[str, Array]]
+    draws: list[dict[str, Array]]
+    finite: bool
+    values: dict[str, tuple[Array, ...]] = field(repr=False)
+
+    @property
+    def feeds(self) -> dict[str, Array]:
+        """The first set of values; it leaves all defaults as they are."""
+        return self.feed_sets[0]
+
+    @property
+    def operators(self) -> set[str]:
+        """The operators of all nodes, of those in bodies too."""
+        return _operators(self.model.graph)
+
+    @property
+    def has_max(self) -> bool:
+        """Whether the sign of a zero may be anybody's choice."""
+        return bool(self.operators & _CHOOSERS)
+
+
+_CHOOSERS = {
+    "Max", "Min", "Clip", "Relu", "ReduceMax", "ReduceMin", "MaxPool", "GlobalMaxPool", "HardSigmoid", "HardSwish",
+    "TopK", "Pad", "Round", "Mod",
+}  # fmt: skip
+
+
+def random_model(seed: int, *, finite: bool | None = None) -> RandomModel:
+    """The model of a seed. Raises `NoModelError` where it is invalid or ONNX Runtime does not run it."""
+    source = random.Random(seed)
+    opset = source.choice(OPSETS)
+    is_finite = source.random() < 0.6 if finite is None else finite
+    b = Builder(seed, opset, finite=is_finite, half=source.random() < 0.25)
+    _inputs(b)
+    wanted = b.random.randint(5, 40)
+    for _ in range(_MOST_TRIES * wanted):
+        if len(b.scope.nodes) >= wanted:
+            break
+        try:
+            step(b)
+        except Refused:
+            continue
+    made = RandomModel(_assemble(b), b.feeds, b.draws, is_finite, {name: v.arrays for name, v in b.known.items()})
+    try:
+        onnx.checker.check_model(made.model, full_check=True)
+        session = Session(made.model)
+        for feed in made.feed_sets:
+            session(feed)
+    except Exception as error:
+        raise NoModelError(f"seed {seed}: {error}") from error
+    return made
+
+
+def random_models(seeds: Iterable[int]) -> Iterator[RandomModel]:
+    """The models of seeds, without those that there are none of."""
+    for seed in seeds:
+        with suppress(NoModelError):
+            yield random_model(seed)
+
+
+def step(b: Builder) -> None:
+    """One more node, or a few that belong together."""
+    (maker,) = b.random.choices(_NAMES, _WEIGHTS)
+    if maker is control:
+        control(b, step)
+    else:
+        maker(b)
+
+
+def _inputs(b: Builder) -> None:
+    dims: tuple[tuple[int | str, ...], ...] = (
+        ("N", 3), ("N", 4), ("N", 2, 3), ("N", 2, 4, 4), ("N",), (3,), (), (2, 3), (1, 1, 3), (2, 1), (4, 4), (0, 3),
+    )  # fmt: skip
+    b.input(F32, b.random.choice(dims[:4]))
+    for _ in range(b.random.randint(1, 3)):
+        b.input(b.random.choice((F32, F32, F64, I64, I32)), b.random.choice(dims))
+    if b.chance(0.5):
+        b.input(BOOL, b.random.choice(((), (1,), ("N", 1))))
+
+
+def _assemble(b: Builder) -> ModelProto:
+    graph = helper.make_graph(b.scope.nodes, "random", b.inputs, [], initializer=b.scope.initializers)
+    read = {name for node in b.scope.nodes for name in node.input}
+    made = {name: b.known[name] for node in b.scope.nodes for name in node.output}
+    ends = [value for name, value in made.items() if name not in read]
+    chosen = b.random.sample(ends, min(len(ends), 5))
+    chosen += b.random.sample(list(made.values()), min(len(made), b.random.randint(1, 3)))
+    if b.chance(0.1):
+        chosen.append(b.random.choice([b.known[item.name] for item in b.inputs]))
+    graph.output.extend(info(value, _dims(b, value)) for value in dict.fromkeys(chosen))
+    if b.chance(0.3):
+        outputs = {item.name for item in graph.output}
+        named = [value for name, value in made.items() if name not in outputs and b.chance(0.5)]
+        graph.value_info.extend(info(value, _dims(b, value)) for value in named)
+    opset = helper.make_opsetid("", b.opset)
+    return helper.make_model(
+        graph, opset_imports=[opset], ir_version=b.random.choice((7, 8, 9) if b.opset < 21 else (10, 11))
+    )
+
+
+def _dims(b: Builder, value: Value) -> list[int | str | None]:
+    """Dims that are right for all sets of feeds, some of them unnamed or left out."""
+    dims: list[int | str | None] = []
+    for axis, sizes in enumerate(zip(*(array.shape for array in value.arrays), strict=True)):
+        if len(set(sizes)) == 1 and b.chance(0.7):
+            dims.append(int(sizes[0]))
+        else:
+            dims.append(f"{value.name}_{axis}" if b.chance(0.7) else None)
+    return dims
+
+
+def _operators(graph: onnx.GraphProto) -> set[str]:
+    found = {node.op_type for node in graph.node}
+    for node in graph.node:
+        for inner in subgraphs(node):
+            found |= _operators(inner)
+    return found
