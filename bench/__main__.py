@@ -1,4 +1,4 @@
-"""Command line: `python -m bench MODELS_DIR`, `python -m bench scale`, `python -m bench start`."""
+"""Command line: `python -m bench MODELS_DIR`, `... scale`, `... start`, `... random`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import options, scale, start
+from bench import options, random, scale, start
 from bench.compare import Comparison, environment, importable, write_json
+from bench.standings import standings_table
 from bench.table import console, print_header, print_results
 
 
 def _compare(arguments: list[str]) -> int:
     parser = options.parser("", "Compares tools on a folder of models.", repeat=5)
     parser.add_argument("models", type=Path, metavar="MODELS_DIR", help="searched recursively for *.onnx")
-    parser.epilog = "Other commands: `python -m bench scale -h` and `python -m bench start -h`."
+    parser.epilog = "Other commands: `python -m bench scale -h`, `start -h` and `random -h`."
     parser.add_argument("--only", metavar="GLOB", help="only models whose path in the folder matches")
     chosen = parser.parse_args(arguments)
     folder: Path = chosen.models.resolve()
@@ -46,6 +47,9 @@ def _compare(arguments: list[str]) -> int:
     out = console()
     print_header(out, bench, about)
     print_results(out, results, bench.tools)
+    standing = standings_table(results, bench.tools)
+    if standing is not None:
+        out.print(standing)
     return 0
 
 
@@ -55,6 +59,8 @@ def main(arguments: list[str]) -> int:
         return scale.main(arguments[1:])
     if arguments[:1] == ["start"]:
         return start.main(arguments[1:])
+    if arguments[:1] == ["random"]:
+        return random.main(arguments[1:])
     return _compare(arguments)
 
 

@@ -1,0 +1,200 @@
+"""`python -m bench random`: random models through maxfold, many more of them than the tests take.
+
+The generator and the judge are those of the tests. Each worker is a process of its own, so that a seed that ends it or
+does not end at all is named like any other failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import multiprocessing
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+import onnx
+from rich.console import Console
+
+_FAILED = "failed"
+_LONGEST_MESSAGE = 300
+# How many characters of two messages must agree for two failures to be the same.
+_SAME_FAILURE = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a seed in one mode: how its results are right, "no model", or "failed" and why."""
+
+    seed: int
+    mode: str
+    verdict: str
+    message: str = ""
+
+
+class Worker:
+    """A process that checks one seed after another."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.seed: int | None = None
+        self.since = math.inf
+
+    def give(self, seed: int) -> None:
+        """Has it check a seed."""
+        self.seed, self.since = seed, time.monotonic()
+        self.pipe.send(seed)
+
+    def result(self) -> list[Outcome]:
+        """What it found; nothing when it has just started. A worker that ended has failed."""
+        try:
+            found: list[Outcome] = self.pipe.recv()
+        except (EOFError, ConnectionResetError) as error:
+            self._process.join()
+            if self.seed is None:
+                raise RuntimeError("a worker does not start") from error
+            return [Outcome(self.seed, "any", _FAILED, f"the process ended with status {self._process.exitcode}")]
+        return found
+
+    def is_alive(self) -> bool:
+        """Whether it can take another seed."""
+        return self._process.is_alive()
+
+    def end(self) -> None:
+        """Ends the process."""
+        self._process.kill()
+        self._process.join()
+
+
+def check_seed(seed: int) -> list[Outcome]:
+    """The outcome of a seed in each mode."""
+    from tests.random_models import NoModelError, random_model
+    from tests.random_models.checking import MODES, check
+
+    try:
+        case = random_model(seed)
+    except NoModelError as error:
+        return [Outcome(seed, "any", "no model", _short(error))]
+    found = []
+    for mode in MODES:
+        try:
+            found.append(Outcome(seed, mode, check(case, mode)))
+        except Exception as error:
+            found.append(Outcome(seed, mode, _FAILED, _short(error)))
+    return found
+
+
+def shrunk(seed: int, mode: str) -> onnx.ModelProto | None:
+    """A small model that fails as the one of the seed does; None where it does not fail again."""
+    from tests.random_models import RandomModel, random_model
+    from tests.random_models.checking import check
+    from tests.random_models.shrinking import shrink
+
+    def failure(case: RandomModel) -> str:
+        try:
+            check(case, "relaxed" if mode == "relaxed" else "exact")
+        except Exception as error:
+            return _short(error)[:_SAME_FAILURE]
+        return ""
+
+    case = random_model(seed)
+    found = failure(case)
+    if not found:
+        return None
+    return shrink(case, lambda smaller: failure(smaller) == found).model
+
+
+def run(seeds: range, *, jobs: int, timeout_seconds: float) -> Iterator[list[Outcome]]:
+    """The outcomes of seeds, as they come."""
+    waiting = iter(seeds)
+    workers = [Worker() for _ in range(min(jobs, len(seeds)))]
+    while workers:
+        ready = wait([worker.pipe for worker in workers], timeout=1.0)
+        for worker in list(workers):
+            if worker.pipe in ready:
+                yield worker.result()
+            elif worker.seed is not None and time.monotonic() - worker.since > timeout_seconds:
+                yield [Outcome(worker.seed, "any", _FAILED, f"not done after {timeout_seconds:.0f} s")]
+                worker.end()
+            else:
+                continue
+            workers.remove(worker)
+            if not worker.is_alive():
+                workers.append(Worker())
+            elif (seed := next(waiting, None)) is not None:
+                worker.give(seed)
+                workers.append(worker)
+            else:
+                worker.end()
+
+
+def main(arguments: list[str]) -> int:
+    """Checks the seeds that the arguments name; 1 where any failed."""
+    parser = argparse.ArgumentParser(prog="python -m bench random", description="Checks maxfold on random models.")
+    parser.add_argument("--seeds", type=int, default=1000, metavar="N", help="how many (default %(default)s)")
+    parser.add_argument("--start", type=int, default=0, metavar="N", help="the first one (default %(default)s)")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default %(default)s)")
+    parser.add_argument("--timeout-seconds", type=float, default=120.0, metavar="S", help="limit of one seed")
+    parser.add_argument("--shrink", type=Path, metavar="DIR", help="write a small model for each failure there")
+    chosen = parser.parse_args(arguments)
+    out, counts, failures = Console(highlight=False), Counter[tuple[str, str]](), []
+    started = time.monotonic()
+    seeds = range(chosen.start, chosen.start + chosen.seeds)
+    with Console(stderr=True).status("starting") as status:
+        for found in run(seeds, jobs=chosen.jobs, timeout_seconds=chosen.timeout_seconds):
+            counts.update((outcome.mode, outcome.verdict) for outcome in found)
+            for outcome in found:
+                if outcome.verdict == _FAILED:
+                    failures.append(outcome)
+                    out.print(f"seed {outcome.seed}, {outcome.mode}: {outcome.message}", markup=False, soft_wrap=True)
+            status.update(f"{sum(counts.values())} results, {len(failures)} failures")
+    for outcome in failures if chosen.shrink else ():
+        _write_shrunk(chosen.shrink, outcome, out)
+    for (mode, verdict), count in sorted(counts.items()):
+        out.print(f"{mode:8} {verdict:10} {count:6}", markup=False)
+    out.print(f"{len(seeds)} seeds in {time.monotonic() - started:.0f} s, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+def _write_shrunk(folder: Path, outcome: Outcome, out: Console) -> None:
+    if outcome.mode == "any":
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{outcome.seed}-{outcome.mode}.onnx"
+    model = shrunk(outcome.seed, outcome.mode)
+    if model is None:
+        out.print(f"seed {outcome.seed}, {outcome.mode}: does not fail again", soft_wrap=True)
+        return
+    onnx.save(model, path)
+    out.print(f"{path}: {len(model.graph.node)} nodes", markup=False, soft_wrap=True)
+
+
+def _serve(pipe: Connection[Any, Any]) -> None:
+    pipe.send([])
+    while True:
+        try:
+            seed = pipe.recv()
+        except EOFError:
+            return
+        try:
+            found = check_seed(seed)
+        except Exception:
+            found = [Outcome(seed, "any", _FAILED, traceback.format_exc(limit=3)[-_LONGEST_MESSAGE:])]
+        pipe.send(found)
+
+
+def _short(error: Exception) -> str:
+    """What went wrong; for an assertion without a message, the line it stands in."""
+    text = " ".join(str(error).split())
+    if not text:
+        text = (traceback.extract_tb(error.__traceback__)[-1].line or "").strip()
+    return f"{type(error).__name__}: {text}"[:_LONGEST_MESSAGE]

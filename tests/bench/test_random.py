@@ -1,0 +1,45 @@
+"""Random models in worker processes, one of which ends or does not end."""
+
+from __future__ import annotations
+
+import os
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+import pytest
+
+from bench import random
+from bench.random import Outcome
+
+DIES, HANGS = 2, 3
+
+
+def serve(pipe: Connection[Any, Any]) -> None:
+    """A worker that has trouble with two seeds."""
+    pipe.send([])
+    while True:
+        seed = pipe.recv()
+        if seed == DIES:
+            os._exit(7)
+        if seed == HANGS:
+            time.sleep(60)
+        pipe.send([Outcome(seed, "exact", "same bits")])
+
+
+def test_seeds_are_checked_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert random.main(["--seeds", "2", "--jobs", "1"]) == 0
+    assert "2 seeds in" in capsys.readouterr().out
+
+
+def test_a_seed_that_ends_its_process_or_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(random, "_serve", serve)
+    found = [outcome for outcomes in random.run(range(6), jobs=2, timeout_seconds=3.0) for outcome in outcomes]
+    assert sorted((outcome.seed, outcome.verdict, outcome.message) for outcome in found) == [
+        (0, "same bits", ""),
+        (1, "same bits", ""),
+        (2, "failed", "the process ended with status 7"),
+        (3, "failed", "not done after 3 s"),
+        (4, "same bits", ""),
+        (5, "same bits", ""),
+    ]
