@@ -93,7 +93,8 @@ def _open_count(infos: Any) -> int:
 
 
 def _dims(info: onnx.ValueInfoProto) -> Sequence[onnx.TensorShapeProto.Dimension]:
-    return info.type.tensor_type.shape.dim
+    dims: Sequence[onnx.TensorShapeProto.Dimension] = info.type.tensor_type.shape.dim
+    return dims
 
 
 def _declare_all(graph: Graph, symbols: Mapping[str, int], places: Mapping[tuple[str, int], int]) -> None:

@@ -259,7 +259,7 @@ def _spelled(value: Any) -> str:
     if isinstance(value, Constant):
         return f"{_dtype(value.data)}{list(value.data.shape)}"
     if isinstance(value, Message):
-        return MessageToString(value, as_one_line=True)
+        return str(MessageToString(value, as_one_line=True))
     if isinstance(value, AttributeRef):
         return f"@{value.name}"
     # Unlike `==`, it tells -0.0 from 0.0 and 1 from 1.0, and a NaN is itself.
