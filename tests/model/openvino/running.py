@@ -13,6 +13,8 @@ from tests.model.openvino.plain import Plain, differences
 
 _EXACT = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
 _UNKNOWN_LENGTH = 2
+# How often the original is compiled again before a difference counts.
+_COMPILATIONS = 8
 _CANNOT = (RuntimeError, TypeError, ValueError)
 
 
@@ -32,8 +34,16 @@ def run_both(core: ov.Core, original: Path, rewritten: Path, feeds: Sequence[Any
         raise CannotJudgeError(str(error)) from error
     if not steady:
         raise CannotJudgeError("other bits each time")
-    actual = _outputs(core.compile_model(core.read_model(rewritten), "CPU", _EXACT), tensors)
-    return differences(expected, actual, "outputs")
+    actual = _compiled_outputs(core, rewritten, tensors)
+    found = differences(expected, actual, "outputs")
+    if found and any(_compiled_outputs(core, original, tensors) != expected for _ in range(_COMPILATIONS)):
+        # With several variables, OpenVINO gives out memory that nothing has written yet, and only in some compilations.
+        raise CannotJudgeError("other bits after each compilation")
+    return found
+
+
+def _compiled_outputs(core: ov.Core, path: Path, tensors: Sequence[ov.Tensor]) -> Plain:
+    return _outputs(core.compile_model(core.read_model(path), "CPU", _EXACT), tensors)
 
 
 def _outputs(compiled: ov.CompiledModel, tensors: Sequence[ov.Tensor]) -> Plain:
