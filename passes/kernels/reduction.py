@@ -107,10 +107,19 @@ def _reduction(operator: str, last: int, function: Function, *, integers: bool =
             raise KernelError(f"{operator} of integers is rounded in no specified way")
         values = _rows(call.array(0), _reduced_axes(call))
         with np.errstate(all="ignore"):
+            if values.dtype.kind in "iu":
+                _check_magnitude(function(np.abs(values.astype(np.float64))), values.dtype, operator)
             widest = widened(values, result.dtype) if wide else as_double(values, result.dtype)
             return (settled(function(widest), result),)
 
     return Kernel(operator, "", 1, last, _ROUNDED, _reduced_results, evaluate, is_rounded=True)
+
+
+def _check_magnitude(bounds: Any, dtype: np.dtype[Any], operator: str) -> None:
+    """Raises KernelError where integers might overflow, or runtimes that go by doubles round."""
+    limit = min(np.iinfo(dtype).max, (1 << 53) - 1)
+    if np.asarray(bounds).size and not np.max(bounds) <= limit:
+        raise KernelError(f"{operator} of integers of this size is not the same in every runtime")
 
 
 def _extremum(operator: str, function: Callable[..., Array], sign: int) -> Kernel:
@@ -246,8 +255,8 @@ def _hardmax(call: Call) -> tuple[Array, ...]:
 
 
 _ROUNDED = (
-    "Computed in double or wider, in a fixed order, and rounded once to the node's type; integers wrap around; "
-    "a NaN result is the positive quiet NaN."
+    "Computed in double or wider, in a fixed order, and rounded once to the node's type; integers where no runtime "
+    "can overflow or round (53 bits); a NaN result is the positive quiet NaN."
 )
 
 _ONE_OF_THEM = "Exact: the result is one of the elements; NaN, and zeros of both signs, are left alone."
