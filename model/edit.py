@@ -314,8 +314,7 @@ class Edit(View):
         for tensor in list(self._stale):
             self._refresh(tensor)
         if self._is_outdated:
-            self._inference = Inference(self)
-            self._contradicted = None
+            self.forget_types()
             self._is_outdated = False
         self._before.clear()
         self._dropped.clear()

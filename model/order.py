@@ -41,6 +41,11 @@ def _stands_before(tensor: Tensor, node: Node) -> bool:
     return not tensor.inputs
 
 
+def in_order(graph: Graph) -> list[Node]:
+    """A copy of the scope's nodes in topological order, whatever order they stand in. `ModelError` for a cycle."""
+    return list(graph.nodes) if is_sorted(graph) else sorted_nodes(graph)
+
+
 def sorted_nodes(graph: Graph) -> list[Node]:
     """The nodes of a scope in topological order, the file's order kept where it allows.
 

@@ -63,8 +63,7 @@ class Report:
     `declines` are the rewrites that were considered and not done, as they stood in the end; `notes` tell of rewrites
     that were done, where a result may differ in its last place from what a runtime would have computed. `relaxed_gain`
     is how many nodes `--math relaxed` would remove beyond that. `dimensions_fixed` open dimensions of the inputs got a
-    size. `input_bytes` and `output_bytes` are file sizes, None
-    where no file was read or written.
+    size. `input_bytes` and `output_bytes` are file sizes, None where no file was read or written.
     """
 
     math: str

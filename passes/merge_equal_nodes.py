@@ -13,7 +13,7 @@ from maxfold.model.attributes import AttributeRef
 from maxfold.model.data import SparseData
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Graph, Node, Tensor
-from maxfold.model.order import is_sorted, sorted_nodes
+from maxfold.model.order import in_order
 from maxfold.model.storage import Region
 from maxfold.model.view import domain_of
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
@@ -69,7 +69,7 @@ class _Scope:
 
     def merge(self, scope: Graph) -> int:
         changes = 0
-        for node in list(scope.nodes) if is_sorted(scope) else sorted_nodes(scope):
+        for node in in_order(scope):
             key = self._key(node)
             if key is None:
                 continue

@@ -14,7 +14,7 @@ from typing import ClassVar
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Graph, Node, Tensor
 from maxfold.model.inference.symbolic import Expr
-from maxfold.model.order import is_sorted, sorted_nodes
+from maxfold.model.order import in_order
 from maxfold.model.view import domain_of
 from maxfold.passes.fold_shapes import VALUE_OPERATORS
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
@@ -41,7 +41,7 @@ class MergeEqualValues(Pass):
 def _merge(scope: Graph, edit: Edit, declines: list[DeclineRecord]) -> int:
     changes = 0
     first: dict[Hashable, Tensor] = {}
-    for node in list(scope.nodes) if is_sorted(scope) else sorted_nodes(scope):
+    for node in in_order(scope):
         key = _key(node, edit)
         if key is None:
             continue

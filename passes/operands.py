@@ -14,6 +14,7 @@ from maxfold.model.data import Array, SparseData
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.storage import Region
 from maxfold.model.view import View
+from maxfold.passes.nodes import growth_bytes
 
 # How much a file may grow for one rewrite, unless the caller says otherwise.
 DEFAULT_MAX_GROWTH_BYTES = 64 * 1024
@@ -87,9 +88,10 @@ def merge_constants(
     for shape, members in groups:
         if len(members) < 2:
             continue
-        distinct = dict.fromkeys(constants[index] for index in members)
-        dying = sum(constant.data.nbytes for constant in distinct if view.dies_with(constant, uses[constant]))
-        growth = _nbytes(shape, constants[0]) - dying
+        dtype = constants[0].data.dtype
+        assert dtype is not None
+        dying = Counter({constants[index]: uses[constants[index]] for index in members})
+        growth = growth_bytes([(dtype, shape)], dying, view)
         if growth > max_growth_bytes:
             reason = f"merging constants would make the file grow by {growth} bytes, more than {max_growth_bytes}"
             continue
