@@ -12,6 +12,7 @@ from maxfold.passes.fuse_gemm import FuseGemm
 from maxfold.passes.fuse_hard_swish import FuseHardSwish
 from maxfold.passes.fuse_layer_normalization import FuseLayerNormalization
 from maxfold.passes.fuse_max import FuseMaxPass
+from maxfold.passes.fuse_not import FuseNot
 from maxfold.passes.fuse_pad import FusePad
 from maxfold.passes.fuse_rms_normalization import FuseRmsNormalization
 from maxfold.passes.fuse_scales import FuseScales
@@ -80,6 +81,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     MergeClips,
     RemoveNoOpReduction,
     RemoveNoOpWhere,
+    FuseNot,
     RemoveNoOpResize,
     BypassExpand,
     RemoveZeroState,

@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from maxfold.model.edit import Edit
-from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.graph import Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import (
@@ -74,7 +74,7 @@ class FusePad(SingleRulePass):
         reason = _why_not_value(node, value)
         if reason is not None:
             return Decline(reason)
-        sizes = _sizes(node)
+        sizes = _sizes(node, view)
         amounts = None if sizes is None else _amounts(pad, opset, len(sizes) + 2, view)
         if sizes is None or amounts is None:
             return Decline("kernel or pads are not known")
@@ -109,12 +109,13 @@ def _why_not_value(node: Node, value: float) -> str | None:
     return None if is_zero else f"{node.op} pads with zeros, and the Pad before it does not"
 
 
-def _sizes(node: Node) -> list[int] | None:
-    """The kernel's spatial shape."""
+def _sizes(node: Node, view: View) -> list[int | None] | None:
+    """The kernel's spatial shape, which weights have behind their channels; only its rank matters for Conv."""
     if "kernel_shape" in node.attrs:
-        return integers(node, "kernel_shape")
+        return list(integers(node, "kernel_shape"))
     weight = operand(node, 1) if node.op == "Conv" else None
-    return list(weight.data.shape[2:]) if isinstance(weight, Constant) else None
+    shape = None if weight is None else view.shape(weight)
+    return list(shape[2:]) if shape is not None and len(shape) > 2 else None
 
 
 def _amounts(pad: Node, opset: int, rank: int, view: View) -> tuple[list[int], list[int]] | None:
@@ -137,7 +138,9 @@ def _amounts(pad: Node, opset: int, rank: int, view: View) -> tuple[list[int], l
     return begins, ends
 
 
-def _attributes(node: Node, begins: list[int], ends: list[int], sizes: list[int], opset: int) -> dict[str, Any] | str:
+def _attributes(
+    node: Node, begins: list[int], ends: list[int], sizes: list[int | None], opset: int
+) -> dict[str, Any] | str:
     """The node's attributes with the pads added, or why they cannot be."""
     auto_pad = text(node, "auto_pad", "NOTSET")
     if auto_pad not in ("NOTSET", "VALID"):
@@ -153,7 +156,7 @@ def _attributes(node: Node, begins: list[int], ends: list[int], sizes: list[int]
         return attributes
     if integer(node, "ceil_mode", 0):
         return "with ceil_mode, windows may begin in the pads"
-    if any(amount >= sizes[index % count] for index, amount in enumerate(pads)):
+    if any(size is None or max(pads[axis::count]) >= size for axis, size in enumerate(sizes)):
         return "pooling takes no pads as wide as its kernel"
     if node.op == "MaxPool" and any(step != 1 for step in integers(node, "dilations", [])):
         return "with dilations, a window may hold nothing but pads"

@@ -102,6 +102,37 @@ def test_pads_that_are_computed_stay() -> None:
     assert fused(source).reasons == ["kernel or pads are not known"]
 
 
+@pytest.mark.parametrize(
+    "weight",
+    [
+        # A weight that is fed, one with an open kernel, one that a node makes, and a default that may be overridden.
+        "float[2,3,3,3] w", "float[2,3,K,K] w", "float[2,3,9] v", "float[2,3,3,3] w0",
+    ],
+)  # fmt: skip
+def test_the_kernel_is_known_by_the_shape_of_the_weight(weight: str) -> None:
+    made = {"v": "w = Reshape(v, s)", "w0": "w = Relu(w0)"}.get(weight.split()[1], "")
+    constants: dict[str, Array] = {"a": np.array(SPATIAL), "s": np.array([2, 3, 3, 3])}
+    if weight.endswith("w0"):
+        constants["w0"] = np.random.default_rng(1).standard_normal((2, 3, 3, 3)).astype(np.float32)
+    source = model(
+        f"g (float[N,3,7,6] x, {weight}) => (float[A,B,C,D] y) {{ {made} p = Pad(x, a)\n y = Conv(p, w) }}",
+        constants=constants,
+    )
+    result = fused(source)
+    assert nodes(result).endswith("y = Conv<pads=[1, 0, 2, 1]>(x, w)")
+    feeds = random_feeds(source)
+    assert_equal(in_onnxruntime(result.after, feeds), in_onnxruntime(source, feeds), zeros_differ=True)
+
+
+def test_a_weight_of_unknown_rank() -> None:
+    source = model(
+        "g (float[N,3,7,6] x, float[54] v, int64[R] s) => (float[A,B,C,D] y) "
+        "{ w = Reshape(v, s) p = Pad(x, a)\n y = Conv(p, w) }",
+        constants={"a": np.array(SPATIAL)},
+    )
+    assert fused(source).reasons == ["kernel or pads are not known"]
+
+
 def test_what_is_kept_stays() -> None:
     source = source_of("p = Pad(x, a)\n y = Conv(p, w)", SPATIAL)
     for name in ("p", "y", "a"):
