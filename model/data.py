@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,15 @@ from onnx_graphsurgeon.ir.tensor import LazyValues
 
 from maxfold.model import dtypes
 from maxfold.model.dtypes import DType
+from maxfold.model.equality import Contents
 from maxfold.model.errors import ModelError
 from maxfold.model.storage import ComputedSource, Region
 from maxfold.model.wire import RAW_DATA
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+# A sparse tensor of few bytes may say that it has any number of elements.
+_MAX_DENSE_BYTES = 1 << 30
 
 
 class TensorData(LazyValues):  # type: ignore[misc]  # graphsurgeon is not typed
@@ -41,9 +45,16 @@ class TensorData(LazyValues):  # type: ignore[misc]  # graphsurgeon is not typed
         """
         raise NotImplementedError
 
-    def stored(self) -> Region | bytes:
-        """The stored bytes, not read where they are in a file: equal for equal values of one dtype."""
-        raise NotImplementedError
+    def value_bytes(self) -> Region | bytes:
+        """The values of all elements in the layout of `TensorProto.raw_data`, not read where a file has them so.
+
+        Raises `ModelError` where the element type has no such layout, or the values cannot be decoded.
+        """
+        return _raw_layout(self)
+
+    def contents(self) -> Contents:
+        """What two constants of one dtype and shape are compared by; nothing is read for it from files."""
+        return Contents("values", self.value_bytes())
 
     def load(self) -> Array:
         """The values, under the name that graphsurgeon calls."""
@@ -55,10 +66,10 @@ class TensorData(LazyValues):  # type: ignore[misc]  # graphsurgeon is not typed
         return tensor_proto(self.array(), self.dtype)
 
 
-class StoredData(TensorData):
-    """Values in a region of a file, in the little-endian layout of `TensorProto.raw_data`.
+class RegionData(TensorData):
+    """Values in a region of a file, in whatever layout.
 
-    `field` is the field of the TensorProto that the region stood in, None for external data.
+    `field` is the field of the TensorProto that the region stood in, None for a file beside the model's.
     """
 
     def __init__(self, region: Region, dtype: DType | None, shape: tuple[int, ...], field: int | None) -> None:
@@ -68,6 +79,10 @@ class StoredData(TensorData):
         self.nbytes = region.nbytes
         self.field = field
 
+
+class StoredData(RegionData):
+    """Values in a region of a file, in the little-endian layout of `TensorProto.raw_data`."""
+
     def array(self) -> Array:
         if self.dtype is None or self.dtype.kind == "opaque":
             raise ModelError("a constant of this element type has no values to compute with")
@@ -75,7 +90,7 @@ class StoredData(TensorData):
             return _frozen(numpy_helper.to_array(_raw_proto(self.dtype, self.shape, bytes(self.region.view()))))
         return np.frombuffer(self.region.view(), self.dtype.numpy).reshape(self.shape)
 
-    def stored(self) -> Region | bytes:
+    def value_bytes(self) -> Region | bytes:
         return self.region
 
 
@@ -114,14 +129,16 @@ class ProtoData(TensorData):
             self._array = _frozen(_decode(self.proto))
         return self._array
 
-    def stored(self) -> Region | bytes:
+    def value_bytes(self) -> Region | bytes:
+        is_raw = self.proto.HasField("raw_data") and not self.proto.HasField("segment") and self.dtype is not None
+        return self.proto.raw_data if is_raw else _raw_layout(self)
+
+    def contents(self) -> Contents:
         if self.dtype is None or self.proto.HasField("segment"):
-            return bytes(self.proto.SerializeToString(deterministic=True))
+            return Contents("tensor", bytes(self.proto.SerializeToString(deterministic=True)))
         if self.dtype.kind == "string":
-            return b"\0".join(b"%d:%b" % (len(text), text) for text in self.proto.string_data)
-        if self.proto.HasField("raw_data"):
-            return self.proto.raw_data
-        return raw_bytes(self.array(), self.dtype)
+            return string_contents(self.proto.string_data)
+        return super().contents()
 
 
 class ArrayData(TensorData):
@@ -139,10 +156,8 @@ class ArrayData(TensorData):
     def array(self) -> Array:
         return self._array
 
-    def stored(self) -> Region | bytes:
-        if self.dtype.kind == "string":
-            return b"\0".join(b"%d:%b" % (len(text), text) for text in _strings(self._array))
-        return raw_bytes(self._array, self.dtype)
+    def contents(self) -> Contents:
+        return string_contents(_strings(self._array)) if self.dtype.kind == "string" else super().contents()
 
 
 class AttributeData(ArrayData):
@@ -159,24 +174,41 @@ class SparseData(TensorData):
         self.nbytes = proto.ByteSize()
 
     def array(self) -> Array:
+        name = self.proto.values.name
         if self.dtype is None or self.dtype.kind == "string":
-            raise ModelError(f"sparse tensor {self.proto.values.name!r} has no numeric values")
-        values = _decode(self.proto.values).reshape(-1)
-        indices = _decode(self.proto.indices)
-        dense = np.zeros(self.shape, self.dtype.numpy)
-        try:
-            if indices.ndim == 2:
-                dense[tuple(indices.T)] = values
-            else:
-                dense.reshape(-1)[indices] = values
-        except (IndexError, ValueError):
+            raise ModelError(f"sparse tensor {name!r} has no numeric values")
+        if any(dim < 0 for dim in self.shape):
+            raise ModelError(f"sparse tensor {name!r} has a negative dimension in its shape {_shown([*self.shape])}")
+        nbytes = self.dtype.nbytes(math.prod(self.shape))
+        if nbytes > _MAX_DENSE_BYTES:
             raise ModelError(
-                f"sparse tensor {self.proto.values.name!r} has indices outside its shape {list(self.shape)}"
-            ) from None
-        return _frozen(dense)
+                f"sparse tensor {name!r} of shape {_shown([*self.shape])} would have {_shown(nbytes)} bytes as a dense "
+                f"one, more than {_MAX_DENSE_BYTES}"
+            )
+        for part in (self.proto.values, self.proto.indices):
+            check_size(part)
+        values = _decode(self.proto.values).reshape(-1)
+        dense = np.zeros(math.prod(self.shape), self.dtype.numpy)
+        dense[self._places(values.size)] = values
+        return _frozen(dense.reshape(self.shape))
 
-    def stored(self) -> Region | bytes:
-        return bytes(self.proto.SerializeToString(deterministic=True))
+    def _places(self, count: int) -> Array:
+        """Where each of `count` values stands among all elements. Raises `ModelError` where that is nowhere."""
+        indices = _decode(self.proto.indices)
+        name = self.proto.values.name
+        by_axis = indices.reshape(-1, 1) if indices.ndim == 1 else indices
+        sizes = (math.prod(self.shape),) if indices.ndim == 1 else self.shape
+        if indices.dtype != np.int64 or by_axis.shape != (count, len(sizes)):
+            raise ModelError(f"sparse tensor {name!r} has {count} values, but not as many indices into its shape")
+        if (by_axis < 0).any() or (by_axis >= np.array(sizes, np.int64)).any():
+            raise ModelError(f"sparse tensor {name!r} has indices outside its shape {list(self.shape)}")
+        strides = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+        places: Array = by_axis @ np.array(strides, np.int64)
+        return places
+
+    def contents(self) -> Contents:
+        parts = [ProtoData(part).contents().key() for part in (self.proto.values, self.proto.indices)]
+        return Contents("sparse values", b"".join(b"%d:%b" % (len(part), part) for part in parts))
 
 
 def tensor_proto(array: Array, dtype: DType | None, name: str = "") -> onnx.TensorProto:
@@ -190,6 +222,17 @@ def tensor_proto(array: Array, dtype: DType | None, name: str = "") -> onnx.Tens
     else:
         proto.raw_data = raw_bytes(array, found)
     return proto
+
+
+def string_contents(strings: Iterable[bytes]) -> Contents:
+    """The contents of a constant of strings, however its format stores them."""
+    return Contents("strings", b"".join(b"%d:%b" % (len(text), text) for text in strings))
+
+
+def _raw_layout(data: TensorData) -> bytes:
+    if data.dtype is None or data.dtype.kind in ("string", "opaque"):
+        raise ModelError(f"a constant of type {data.dtype} has no values that could be written as bytes")
+    return raw_bytes(data.array(), data.dtype)
 
 
 def raw_bytes(array: Array, dtype: DType) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from maxfold.model.storage import Region, Source
@@ -10,15 +11,33 @@ from maxfold.model.storage import Region, Source
 _SAMPLE_BYTES = 64
 
 
-def equal_groups(items: Sequence[Region | bytes]) -> list[list[int]]:
-    """Groups of at least two places whose bytes are equal, each in ascending order.
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Bytes to compare with others of the same `form`, and for nothing else: they need not be those of the values."""
+
+    form: str
+    _bytes: Region | bytes
+
+    def key(self) -> bytes:
+        """The bytes, read: to be compared or hashed."""
+        return b"".join(self._bytes.chunks()) if isinstance(self._bytes, Region) else self._bytes
+
+    @property
+    def region(self) -> Region:
+        """The bytes, not read."""
+        found = self._bytes
+        return found if isinstance(found, Region) else Region(Source(found), 0, len(found))
+
+
+def equal_groups(items: Sequence[Contents]) -> list[list[int]]:
+    """Groups of at least two places whose form and bytes are equal, each in ascending order.
 
     Sizes are compared first, then a few bytes of each, then everything: an item that is the only one of its kind is
-    never read. Empty items are all equal.
+    never read. Empty items of one form are all equal.
     """
-    regions = [item if isinstance(item, Region) else Region(Source(item), 0, len(item)) for item in items]
+    regions = [item.region for item in items]
     groups: list[list[int]] = []
-    for same_size in _grouped(range(len(regions)), lambda index: regions[index].nbytes):
+    for same_size in _grouped(range(len(regions)), lambda index: (items[index].form, regions[index].nbytes)):
         for same_sample in _grouped(same_size, lambda index: regions[index].sample(_SAMPLE_BYTES)):
             groups += _split(same_sample, regions)
     return groups

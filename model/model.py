@@ -10,7 +10,7 @@ from typing import Any
 
 import onnx
 
-from maxfold.model.data import StoredData
+from maxfold.model.data import RegionData
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Function, Graph, Node, scopes_of
 
@@ -89,7 +89,7 @@ def guard_weights(model: Model, *targets: Path) -> None:
     sources = {
         constant.data.region.source.name
         for constant in model.constants()
-        if isinstance(constant.data, StoredData) and constant.data.field is None
+        if isinstance(constant.data, RegionData) and constant.data.field is None
     }
     real_sources = {os.path.realpath(source) for source in sources}
     for target in targets:

@@ -8,7 +8,7 @@ from typing import BinaryIO, Literal
 import onnx
 
 from maxfold.model.adopt import adopt
-from maxfold.model.data import StoredData, TensorData
+from maxfold.model.data import RegionData, TensorData
 from maxfold.model.errors import ModelError
 from maxfold.model.external import ExternalLayout
 from maxfold.model.model import Model, guard_weights
@@ -92,4 +92,4 @@ def _fits_partly(model: Model) -> bool:
 
 
 def _is_external(data: TensorData) -> bool:
-    return isinstance(data, StoredData) and data.field is None
+    return isinstance(data, RegionData) and data.field is None

@@ -14,14 +14,12 @@ from google.protobuf.text_format import MessageToString
 
 from maxfold.model import Model
 from maxfold.model.attributes import AttributeRef, is_nested
-from maxfold.model.data import ArrayData, ProtoData, SparseData, TensorData
+from maxfold.model.data import SparseData, TensorData
 from maxfold.model.equality import equal_groups
 from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.openvino.document import tag
 from maxfold.model.openvino.ir import ConstantLayer, Layer, Port, layer_of, port_of
-from maxfold.model.openvino.strings import StringData
-from maxfold.model.storage import Region
 from maxfold.optimizer.inspection import Inspection, inspect
 
 DIFFERENCE_SCHEMA = "maxfold.diff/1"
@@ -272,17 +270,8 @@ def _dtype(data: TensorData) -> str | None:
 
 
 def _has_same_values(left: TensorData, right: TensorData) -> bool:
-    """Whether stored bytes are the same; files are read in pieces, and no further than they agree."""
-    is_mixed = isinstance(left, StringData) != isinstance(right, StringData)
-    return bool(equal_groups([_stored(left, is_mixed), _stored(right, is_mixed)]))
-
-
-def _stored(data: TensorData, is_mixed: bool) -> Region | bytes:
-    if isinstance(data, SparseData):
-        return b"\0".join(bytes(ProtoData(part).stored()) for part in (data.proto.values, data.proto.indices))  # type: ignore[arg-type]
-    if is_mixed and isinstance(data, StringData):
-        return ArrayData(data.array(), data.dtype).stored()
-    return data.stored()
+    """Whether stored values are the same; files are read in pieces, and no further than they agree."""
+    return bool(equal_groups([left.contents(), right.contents()]))
 
 
 def _node_facts(node: Node | None) -> Facts | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from maxfold.model import Model, dtypes
-from maxfold.model.data import StoredData
+from maxfold.model.data import RegionData
 from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.openvino import text
@@ -157,4 +157,4 @@ def _constant(constant: Constant) -> ConstantInfo:
 
 
 def _is_external(constant: Constant) -> bool:
-    return isinstance(constant.data, StoredData) and constant.data.field is None
+    return isinstance(constant.data, RegionData) and constant.data.field is None

@@ -14,7 +14,6 @@ from maxfold.model.data import SparseData
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.order import in_order
-from maxfold.model.storage import Region
 from maxfold.model.view import domain_of
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 
@@ -146,6 +145,4 @@ def _tensor(constant: Constant) -> Hashable:
     data = constant.data
     if data.dtype is None or isinstance(data, SparseData) or data.nbytes > _SMALL_BYTES:
         raise _Incomparable
-    stored = data.stored()
-    values = b"".join(stored.chunks()) if isinstance(stored, Region) else stored
-    return "tensor", data.dtype.name, data.shape, values
+    return "tensor", data.dtype.name, data.shape, data.contents().key()

@@ -156,10 +156,12 @@ def all_equal_bits(constant: Constant, value: object) -> bool:
     Reads the first element before the rest, and the rest in pieces, so that weights are not mapped.
     """
     data = constant.data
-    if data.dtype is None or isinstance(data, SparseData) or not data.nbytes:
+    if data.dtype is None or data.dtype.kind in ("string", "opaque") or data.dtype.is_packed:
+        return False
+    if isinstance(data, SparseData) or not data.nbytes:
         return False
     expected = np.asarray(value, data.dtype.numpy).tobytes()
-    stored = data.stored()
+    stored = data.value_bytes()
     if not isinstance(stored, Region):
         return stored == expected * (len(stored) // len(expected))
     if stored.source.read(stored.offset, len(expected)) != expected:

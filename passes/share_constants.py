@@ -64,7 +64,7 @@ def _equal_constants(scope: Graph) -> list[list[Constant]]:
     groups: list[list[Constant]] = []
     for constants in by_type.values():
         if len(constants) > 1:
-            found = equal_groups([constant.data.stored() for constant in constants])
+            found = equal_groups([constant.data.contents() for constant in constants])
             groups += [[constants[index] for index in group] for group in found]
     return groups
 

@@ -7,15 +7,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from maxfold.model.data import Array, StoredData
+from maxfold.model.data import Array, RegionData, string_contents
 from maxfold.model.dtypes import DType
+from maxfold.model.equality import Contents
 from maxfold.model.errors import ModelError
 from maxfold.model.storage import Region
 
 _WORD_BYTES = 4
 
 
-class StringData(StoredData):
+class StringData(RegionData):
     """Strings in a region: int32 count, count + 1 int32 offsets of which the first is 0, then the text."""
 
     def __init__(self, region: Region, dtype: DType, shape: tuple[int, ...], what: str) -> None:
@@ -37,14 +38,20 @@ class StringData(StoredData):
 
     def array(self) -> Array:
         """The strings as an array of objects."""
-        view = self.region.view()
-        count = math.prod(self.shape)
-        text = bytes(view[_WORD_BYTES * (count + 2) :])
-        items = [text[start:end].decode("utf-8", "replace") for start, end in pairwise(self._offsets(count))]
-        array = np.empty(count, np.object_)
+        items = [item.decode("utf-8", "replace") for item in self._items()]
+        array = np.empty(len(items), np.object_)
         array[:] = items
         array.flags.writeable = False
         return array.reshape(self.shape)
+
+    def contents(self) -> Contents:
+        return string_contents(self._items())
+
+    def _items(self) -> list[bytes]:
+        view = self.region.view()
+        count = math.prod(self.shape)
+        text = bytes(view[_WORD_BYTES * (count + 2) :])
+        return [text[start:end] for start, end in pairwise(self._offsets(count))]
 
 
 def encode_strings(array: Array) -> bytes:

@@ -14,7 +14,7 @@ from lxml import etree
 from maxfold.model import dtypes
 from maxfold.model.adopt import adopt
 from maxfold.model.data import TensorData
-from maxfold.model.equality import equal_groups
+from maxfold.model.equality import Contents, equal_groups
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import Model, guard_weights
@@ -69,20 +69,19 @@ class Weights:
         self._parts: list[tuple[int, Region | bytes]] = []
         self._end = 0
         constants = [constant for constant in model.constants() if constant.name or constant.outputs]
-        stored = [_stored(constant.data) for constant in constants]
-        first_of: dict[int, int] = {}
-        for group in equal_groups(stored):
-            first_of.update(dict.fromkeys(group, group[0]))
-        for index, constant in enumerate(constants):
-            twin = first_of.get(index, index)
-            if twin == index:
-                self._offsets[constant] = self._place(stored[index], constant.data)
-            else:
-                self._offsets[constant] = self._offsets[constants[twin]]
+        stored = [_blob(constant) for constant in constants]
+        group_of: dict[int, list[int]] = {}
+        for group in equal_groups([Contents("blob", data) for data in stored]):
+            group_of.update(dict.fromkeys(group, group))
+        for index, data in enumerate(stored):
+            group = group_of.get(index, [index])
+            if index == group[0]:
+                # Constants of several types may share bytes that stand where each of them may.
+                place = self._place(data, max(_alignment(constants[member].data) for member in group))
+                self._offsets.update((constants[member], place) for member in group)
 
-    def _place(self, data: Region | bytes, values: TensorData) -> tuple[int, int]:
+    def _place(self, data: Region | bytes, alignment: int) -> tuple[int, int]:
         nbytes = data.nbytes if isinstance(data, Region) else len(data)
-        alignment = max(1, values.dtype.bits // 8) if values.dtype is not None else 1
         offset = -(-self._end // alignment) * alignment
         if nbytes:
             self._parts.append((offset, data))
@@ -104,10 +103,20 @@ class Weights:
         return parts_writer(parts)
 
 
-def _stored(data: TensorData) -> Region | bytes:
-    if data.dtype is not None and data.dtype.kind == "string" and not isinstance(data, StringData):
+def _alignment(data: TensorData) -> int:
+    return max(1, data.dtype.bits // 8) if data.dtype is not None else 1
+
+
+def _blob(constant: Constant) -> Region | bytes:
+    """A constant's values as IR stores them."""
+    data = constant.data
+    if isinstance(data, StringData):
+        return data.region
+    if data.dtype is not None and data.dtype.kind == "string":
         return encode_strings(data.array())
-    return data.stored()
+    if data.dtype is None or data.dtype.openvino is None:
+        raise ModelError(f"constant {constant.name!r} is of type {data.dtype}, which OpenVINO does not have")
+    return data.value_bytes()
 
 
 def _net(model: Model, weights: Weights) -> Element:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import onnx
 import onnx_graphsurgeon as gs
 
+from maxfold.model.data import SparseData, TensorData, computed
 from maxfold.model.dtypes import DType, from_numpy
+from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Node, Tensor, Variable, new_variable
 from maxfold.model.model import Model
 from maxfold.model.openvino.ir import Layer, Net, Parameter, Port, Result
@@ -180,9 +182,21 @@ def _constant(constant: Constant, target: Target) -> None:
     dtype = constant.data.dtype
     if dtype is None or dtype.openvino is None:
         raise UnsupportedError(f"its element type {dtype} does not exist in OpenVINO")
-    made = target.constant(constant.data, constant.name)
+    data = constant.data
+    if isinstance(data, SparseData):
+        data = _dense(data, dtype)
+    made = target.constant(data, constant.name)
     made.__dict__["port"] = Port(precision(dtype), [], escape_name(constant.name))
     target.tensors[constant] = made
+
+
+def _dense(data: SparseData, dtype: DType) -> TensorData:
+    """All elements of a sparse constant, of which IR has none; they are computed again when they are written."""
+    try:
+        data.array()
+    except ModelError as error:
+        raise UnsupportedError(str(error)) from None
+    return computed(dtype, data.shape, data.array)
 
 
 def _outputs(model: Model, target: Target) -> None:

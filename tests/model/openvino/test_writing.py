@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from maxfold.model import Model, ModelError, read_openvino, write_openvino
+from maxfold.model.data import StoredData
 from tests.model.openvino.accepted_weights import several
 from tests.model.openvino.document import file_differences
 from tests.model.openvino.ir_text import ADDED, WEIGHTS, unary
@@ -225,6 +226,21 @@ def test_what_is_shared_is_written_once(tmp_path: Path) -> None:
     target = tmp_path / "target.xml"
     rewrite(several(one, two, one, weights=WEIGHTS).write(tmp_path), target)
     assert both_files(target)[1] == WEIGHTS
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)])
+def test_what_is_shared_stands_where_every_type_may(order: tuple[int, ...], tmp_path: Path) -> None:
+    odd, weights = ("u8", "3", 48, 3), WEIGHTS + WEIGHTS + b"abc"
+    kinds = [("u8", "24", 0, 24), ("f32", "6", 24, 24), ("f64", "3", 0, 24)]
+    target = tmp_path / "target.xml"
+    rewrite(several(odd, *(kinds[index] for index in order), weights=weights).write(tmp_path), target)
+    places = {
+        (constant.data.dtype.name, constant.data.region.offset)
+        for constant in read_openvino(target).constants()
+        if isinstance(constant.data, StoredData) and constant.data.dtype is not None
+    }
+    assert places == {("UINT8", 0), ("UINT8", 8), ("FLOAT", 8), ("DOUBLE", 8)}
+    assert target.with_suffix(".bin").stat().st_size == 8 + len(WEIGHTS)
 
 
 def test_from_and_through_links(source: Path, out: Path) -> None:
