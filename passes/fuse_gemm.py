@@ -14,7 +14,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.inference.symbolic import Dim
 from maxfold.model.view import View
-from maxfold.passes.affine import Affine, Channels, affine, composed, rounded, scaled, uses_of, why_not_weight
+from maxfold.passes.affine import Affine, Channels, affine, composed, pieces, rounded, scaled, uses_of, why_not_weight
 from maxfold.passes.driver import RulePass
 from maxfold.passes.nodes import growth_bytes, integer, integers, made_by, number, operand, why_not_absorbed
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
@@ -161,36 +161,46 @@ class TransposedOperand(Rule):
 
 @frozen
 class FusedProduct:
-    """A product with a new weight and bias; `add` is the node that adds the bias where the product cannot."""
+    """A product with a new weight and bias; `add` is the node that adds the bias where the product cannot.
+
+    `source` is what the product reads instead of its left operand; through a Flatten where `flatten` is one.
+    """
 
     product: Node
     last: Node
     add: Node | None
     inner: tuple[Node, ...]
+    source: Tensor
+    flatten: Node | None
     weight: Array | None
     bias: Array | None
 
     def apply(self, edit: Edit) -> None:
         """Makes the last node the product, or the sum of the product and the bias."""
-        product = self.product
-        inputs = list(product.inputs[:2])
+        product, source = self.product, self.source
+        if self.flatten is not None:
+            attributes = dict(self.flatten.attrs)
+            source = edit.add_node("Flatten", [source], before=self.last, attributes=attributes).outputs[0]
+        inputs = [source, product.inputs[1]]
         if self.weight is not None:
             inputs[1] = edit.add_constant(self.weight, like=inputs[1])
         bias = None if self.bias is None else edit.add_constant(self.bias, like=self.last.outputs[0])
         if bias is not None and self.add is not None:
-            edit.set_inputs(product, inputs)
-            edit.become(self.last, "Add", [product.outputs[0], bias])
+            # What the product gives is another tensor where its weight is another.
+            made = product if self.weight is None else edit.add_node(product.op, inputs, before=self.last)
+            edit.become(self.last, "Add", [made.outputs[0], bias])
         else:
             attributes = {name: value for name, value in product.attrs.items() if bias is None or name != "beta"}
-            edit.become(self.last, product.op, [*inputs, *([] if bias is None else [bias])], attributes)
+            operator = product.op if bias is None else "Gemm"
+            edit.become(self.last, operator, [*inputs, *([] if bias is None else [bias])], attributes)
         edit.remove_unused(self.inner)
 
 
 @frozen
 class ScaledProduct(Rule):
-    """A product with a constant right operand takes in what scales and shifts its columns.
+    """A product with a constant right operand takes in BatchNormalization before it, and scales and shifts behind it.
 
-    Removes the nodes that scale and shift; behind MatMul one Add stays for all shifts.
+    Removes the nodes that scale and shift; behind MatMul of others than matrices one Add stays for all shifts.
     """
 
     max_growth_bytes: int
@@ -202,50 +212,134 @@ class ScaledProduct(Rule):
         opset = view.opset(node)
         if not isinstance(weight, Constant) or len(weight.data.shape) != 2 or opset is None or opset < _GEMM_OPSET:
             return None
-        if not math.prod(weight.data.shape) or view.only_consumer(node.outputs[0]) is None:
+        if not math.prod(weight.data.shape) or operand(node, 0) is None or weight is node.inputs[0]:
             return None
-        columns = weight.data.shape[0 if node.op == "Gemm" and integer(node, "transB", 0) else 1]
+        rows, columns = reversed(weight.data.shape) if _is_transposed(node) else weight.data.shape
         rank = 2 if node.op == "Gemm" else view.rank(node.outputs[0]) or 1
-        steps, reason = _steps(node, Channels(columns, 1, rank), view)
-        shifts = any(step.shifts for step in steps)
-        gain = len(steps) - (shifts and node.op == "MatMul")
-        if gain <= 0:
+        is_gemm = node.op == "Gemm" or (rank == 2 and _is_gemm_type(node.inputs[0], opset, view))
+        before, reason_before = _steps_before(node, rows, view) if rank == 2 and is_gemm else (_NOTHING, None)
+        after, reason = _steps(node, Channels(columns, 1, rank), view)
+        shifts = any(step.shifts for step in (*before.steps, *after))
+        gain = len(before.steps) + len(after) - (shifts and not is_gemm)
+        if gain <= 0 or (node.op == "MatMul" and not before.steps and [step.node.op for step in after] == ["Add"]):
+            reason = reason_before or reason
             return None if reason is None else Decline(reason)
         reason = why_not_weight(weight, view) or _why_not_bias(node, columns, opset, shifts, view)
-        return Decline(reason) if reason is not None else self._fused(node, weight, steps, gain, view)
+        return Decline(reason) if reason is not None else self._fused(node, weight, before, after, is_gemm, view)
 
-    def _fused(self, node: Node, weight: Constant, steps: Sequence[Affine], gain: int, view: View) -> Match | Decline:
+    def _fused(
+        self, node: Node, weight: Constant, before: Before, after: Sequence[Affine], is_gemm: bool, view: View
+    ) -> Match | Decline:
         dtype = weight.data.dtype
         assert dtype is not None
-        is_transposed = node.op == "Gemm" and bool(integer(node, "transB", 0))
-        columns = weight.data.shape[0 if is_transposed else 1]
+        is_transposed = _is_transposed(node)
+        rows, columns = reversed(weight.data.shape) if is_transposed else weight.data.shape
         old = operand(node, 2) if node.op == "Gemm" else None
+        steps = [*before.steps, *after]
         scales, shifts = any(step.scales for step in steps), any(step.shifts for step in steps) or old is not None
         made = [(dtype, weight.data.shape)] if scales else []
         made += [(dtype, (columns,))] if shifts else []
         growth = growth_bytes(made, uses_of(steps, [weight if scales else None, old]), view)
         if growth > self.max_growth_bytes:
             return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
+        has_add = shifts and not is_gemm
         if view.math == "exact":
-            return Decline(_RELAXED, relaxed_gain=gain)
-        scale, shift = composed(steps, columns)
+            return Decline(_RELAXED, relaxed_gain=len(steps) - has_add)
+        scale_in, shift_in = (
+            np.repeat(item, before.repeats) for item in composed(before.steps, rows // before.repeats)
+        )
+        scale_out, shift_out = composed(after, columns)
+        axis = 1 if is_transposed else 0
         new_weight = new_bias = None
-        if scales:
-            summed = 1 if is_transposed else 0
-            new_weight = scaled(weight.values, np.expand_dims(scale, summed), (summed,))
-        if shifts:
-            start = np.zeros(columns)
-            with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
+            if scales:
+                factor = np.expand_dims(scale_in, 1 - axis) * np.expand_dims(scale_out, axis)
+                new_weight = scaled(weight.values, factor, () if before.steps else (axis,))
+            if shifts:
+                start = np.zeros(columns)
                 if isinstance(old, Constant):
                     start = start + old.values.astype(np.float64).reshape(-1) * number(node, "beta", 1.0)
-                new_bias = rounded(start * scale + shift, dtype.numpy)
+                if before.steps:
+                    start = start + number(node, "alpha", 1.0) * _response(weight.values, shift_in, axis)
+                new_bias = rounded(start * scale_out + shift_out, dtype.numpy)
         if (scales and new_weight is None) or (shifts and new_bias is None):
             return Decline("the new weights would not be finite, or too small for their type")
-        last = steps[-1].node
-        inner = [step.node for step in steps[:-1]]
-        if node.op == "MatMul" and shifts:
-            return FusedProduct(node, last, last, tuple(reversed(inner)), new_weight, new_bias)
-        return FusedProduct(node, last, None, (*reversed(inner), node), new_weight, new_bias)
+        last = after[-1].node if after else node
+        removed = (
+            [step.node for step in after[:-1]] + [node] * (last is not node) + [item.node for item in before.steps]
+        )
+        inner = (*removed, *([] if before.flatten is None else [before.flatten]))
+        add = last if has_add else None
+        return FusedProduct(node, last, add, inner, before.source(node), before.flatten, new_weight, new_bias)
+
+
+def _is_transposed(node: Node) -> bool:
+    return node.op == "Gemm" and bool(integer(node, "transB", 0))
+
+
+def _response(weight: Array, level: Array, axis: int) -> Array:
+    """What a left operand that is `level` in each row gives."""
+    total = np.zeros(weight.shape[1 - axis])
+    for part, values in pieces(weight):
+        if axis:
+            total[part] = values @ level
+        else:
+            total += level[part] @ values
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What scales and shifts the left operand of a product by its columns, in its order.
+
+    Each parameter is about `repeats` columns where a Flatten stands between.
+    """
+
+    steps: tuple[Affine, ...] = ()
+    flatten: Node | None = None
+    repeats: int = 1
+
+    def source(self, product: Node) -> Tensor:
+        """What the product reads without all of that."""
+        return self.steps[0].variable if self.steps else product.inputs[0]
+
+
+_NOTHING = Before()
+
+
+def _steps_before(product: Node, rows: int, view: View) -> tuple[Before, str | None]:
+    """The BatchNormalization nodes before a product, and why there are no more.
+
+    Other scales and shifts belong to normalizations more often than not, which runtimes fuse as a whole.
+    """
+    if product.op == "Gemm" and integer(product, "transA", 0):
+        return _NOTHING, None
+    flatten = made_by(product.inputs[0], "Flatten", view)
+    tail = product.inputs[0]
+    channels = Channels(rows, 1, 2)
+    if flatten is not None:
+        shape = view.shape(flatten.inputs[0])
+        if integer(flatten, "axis", 1) != 1 or shape is None or len(shape) < 2 or not shape[1] or rows % shape[1]:
+            return _NOTHING, None
+        tail = flatten.inputs[0]
+        channels = Channels(shape[1], len(shape) - 1, len(shape))
+    between = [] if flatten is None else [flatten]
+    found: list[Affine] = []
+    reason: str | None = None
+    while True:
+        maker = made_by(tail, "BatchNormalization", view)
+        step = None if maker is None else affine(maker, channels, view)
+        if not isinstance(step, Affine):
+            reason = step
+            break
+        reason = why_not_absorbed([step.node, *(item.node for item in found), *between], product, view)
+        if reason is not None:
+            break
+        found.insert(0, step)
+        tail = step.variable
+    if not found:
+        return _NOTHING, reason
+    return Before(tuple(found), flatten, rows // channels.size), reason
 
 
 def _steps(product: Node, channels: Channels, view: View) -> tuple[list[Affine], str | None]:

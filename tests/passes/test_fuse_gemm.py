@@ -28,10 +28,14 @@ def values(*shape: int, seed: int = 1) -> Array:
 def source_of(body: str, head: str = "(float[M,4] x) => (float[R,C] y)", opset: int = 17, **more: Array) -> ModelProto:
     """A graph with weights w [4,5] and v [5,4], and constants for 5 columns."""
     everything = {"w": values(4, 5), "v": values(5, 4), "c5": values(5), "d5": values(1, 5, seed=3), "two": values(1)}
-    everything |= {f"n{name}": values(5, seed=seed) for seed, name in enumerate("sbmv")} | more
+    everything |= {f"n{name}": values(5, seed=seed) for seed, name in enumerate("sbmv")}
+    everything |= {f"k{name}": values(4, seed=seed) for seed, name in enumerate("sbmv", 7)} | more
     used = {name: array for name, array in everything.items() if f"{name})" in body or f"{name}," in body}
     return model(f"g {head} {{ {body} }}", opset=opset, constants=used)
 
+
+BEFORE = "p = BatchNormalization(x, ks, kb, km, kv)\n "
+BEHIND = "y = BatchNormalization(p, ns, nb, nm, nv)"
 
 TAKEN = [
     ("p = MatMul(x, w)\n y = Add(p, c5)", "y = Gemm(x, w, c5)", ROUNDING, 1),
@@ -41,12 +45,22 @@ TAKEN = [
     ("p = Gemm<beta = 2.0>(x, w, c5)\n y = Sub(p, d5)", "y = Gemm(x, w, y_constant)", RELAXED, 1),
     ("p = Gemm<transB = 1>(x, v, c5)\n y = Div(p, d5)", "y = Gemm<transB=1>(x, v_constant, y_constant)", RELAXED, 1),
     ("p = Gemm(x, w)\n y = BatchNormalization(p, ns, nb, nm, nv)", "y = Gemm(x, w_constant, y_constant)", RELAXED, 1),
+    ("p = MatMul(x, w)\n " + BEHIND, "y = Gemm(x, w_constant, y_constant)", RELAXED, 1),
+    ("p = MatMul(x, w)\n y = Sub(p, c5)", "y = Gemm(x, w, y_constant)", RELAXED, 1),
+    ("o = MatMul(x, w)\n p = Mul(o, d5)\n " + BEHIND, "y = Gemm(x, w_constant, y_constant)", RELAXED, 2),
+    (BEFORE + "y = MatMul(p, w)", "y = Gemm(x, w_constant, y_constant)", RELAXED, 1),
+    (BEFORE + "y = Gemm<alpha = 0.5, beta = 2.0>(p, w, c5)", "y = Gemm<alpha=0.5>(x, w_constant, y_constant)", RELAXED,
+     1),
+    (BEFORE + "y = Gemm<transB = 1>(p, v)", "y = Gemm<transB=1>(x, v_constant, y_constant)", RELAXED, 1),
+    (BEFORE + "q = BatchNormalization(p, km, kb, ks, kv)\n y = Gemm(q, w, c5)", "y = Gemm(x, w_constant, y_constant)",
+     RELAXED, 2),
+    (BEFORE.replace("p =", "o =") + "p = Gemm(o, w, c5)\n" + BEHIND, "y = Gemm(x, w_constant, y_constant)", RELAXED, 2),
     ("p = Gemm(x, w)\n y = Mul(two, p)", "y = Gemm(x, w_constant)", RELAXED, 1),
     ("p = MatMul(x, w)\n y = Mul(p, two)", "y = MatMul(x, w_constant)", RELAXED, 1),
     ("t = Transpose<perm = [1,0]>(v)\n y = Gemm(x, t, c5)", "y = Gemm<transB=1>(x, v, c5)", ROUNDING, 1),
     ("t = Transpose(x)\n y = Gemm<transA = 1>(t, w)", "y = Gemm<transA=0>(x, w)", ROUNDING, 1),
     ("t = Transpose(v)\n y = MatMul(x, t)", "y = Gemm<transB=1>(x, v)", ROUNDING, 1),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "expected", "reason", "gain"), TAKEN)
@@ -65,10 +79,55 @@ def test_higher_ranks_keep_one_add() -> None:
     head = "(float[B,M,4] x) => (float[R,S,C] y)"
     source = source_of("p = MatMul(x, w)\n q = Add(p, c5)\n r = Mul(q, d5)\n y = Sub(r, c5)", head)
     result = fused(source)
-    assert nodes(result) == "p = MatMul(x, w_constant)\ny = Add(p, y_constant)"
+    assert nodes(result) == "y_matmul = MatMul(x, w_constant)\ny = Add(y_matmul, y_constant)"
     assert_close(result)
     left = fused(source_of("p = MatMul(x, w)\n y = Add(p, c5)", head))
     assert (left.changes, left.reasons) == (0, ["'x' and 'w' are not known to be matrices"])
+
+
+FLAT = "b = BatchNormalization(x, ms, mb, mm, mv)\n p = Flatten{}(b)\n"
+
+
+@pytest.mark.parametrize(
+    ("product", "made"),
+    [
+        ("y = Gemm(p, w, c5)", "y = Gemm(y_flatten, w_constant, y_constant)"),
+        ("q = MatMul(p, w)\n y = Relu(q)", "q = Gemm(q_flatten, w_constant, q_constant)\ny = Relu(q)"),
+    ],
+)
+def test_a_normalization_before_flatten(product: str, made: str) -> None:
+    channels = {f"m{name}": values(2, seed=seed) for seed, name in enumerate("sbmv", 3)}
+    head = "(float[M,2,3,2] x) => (float[R,C] y)"
+    source = source_of(FLAT.format("") + product, head, w=values(12, 5), **channels)
+    result = fused(source)
+    assert nodes(result).partition(" = ")[2] == f"Flatten(x)\n{made}"
+    assert_close(result)
+    other = source_of(FLAT.format("<axis = 2>") + "y = MatMul(p, w)", head, w=values(6, 5), **channels)
+    assert fused(other).changes == 0
+
+
+MATRIX, CUBE = "(float[M,4] x{}) => (float[R,C] y)", "(float[M,4,4] x) => (float[R,S,C] y)"
+
+
+@pytest.mark.parametrize(
+    ("body", "head", "reason"),
+    [
+        (BEFORE + "y = MatMul(p, w)\n z = Relu(p)", "(float[M,4] x) => (float[R,C] y, float[R,D] z)",
+         "'p' is used elsewhere"),
+        (BEFORE + "y = MatMul(p, w)", CUBE, None),
+        (BEFORE + "y = Gemm<transA = 1>(p, w)", "(float[4,4] x) => (float[R,C] y)", None),
+        (BEFORE + "y = Gemm(p, w, d)", MATRIX.format(", float[M,5] d"), "the bias 'd' is not constant"),
+        (BEFORE + "y = Gemm(p, d)", MATRIX.format(", float[4,5] d"), None),
+        ("p = MatMul(x, w4)\n y = BatchNormalization(p, ks, kb, km, kv)", CUBE,
+         "BatchNormalization works along another axis"),
+        ("p = MatMul(x, w)\n y = BatchNormalization(p, ns, nb, nm, d)", MATRIX.format(", float[5] d"),
+         "BatchNormalization with parameters that are not constant"),
+        ("p = Mul(x, ks)\n y = MatMul(p, w)", MATRIX.format(""), None),
+    ],
+)  # fmt: skip
+def test_normalizations_that_are_left(body: str, head: str, reason: str | None) -> None:
+    result = fused(source_of(body, head, w4=values(4, 4)))
+    assert (result.changes, result.reasons) == (0, [] if reason is None else [reason])
 
 
 @pytest.mark.parametrize("shape", ["[5]", "[1,5]", "[1]", ""])
