@@ -139,7 +139,7 @@ FoldQuantized = Annotated[
     _Switch,
     typer.Option(
         "--fold-quantized/--no-fold-quantized", rich_help_panel=_REWRITING,
-        help="Let quantized weights be folded to floats, which makes the file larger.",
+        help="Let weights that are quantized or in half precision become wider floats, which makes the file larger.",
     ),
 ]  # fmt: skip
 InlineFunctions = Annotated[

@@ -84,10 +84,10 @@ def optimize(
     (all by default, always in the catalogue's order), `skip` those not to. The file may grow by `max_growth_bytes` a
     node. Tensors and nodes named in `keep` are left alone. `opset` is the version of ONNX's operator set to upgrade to.
     `dims` gives open dimensions of the inputs a size, by symbol or as "input:axis", `input_shapes` gives inputs a whole
-    shape: the one change of the interface, and only on request. With `fold_quantized`, quantized weights may be widened
-    to floats; with `inline_functions`, calls of model-local functions become what they do. `progress` is called with
-    the pass and its steps done and known. Raises `ModelError` for a model that cannot be used or upgraded, or a name
-    that does not exist.
+    shape: the one change of the interface, and only on request. With `fold_quantized`, weights that are quantized or in
+    half precision may be widened; with `inline_functions`, calls of model-local functions become what they do.
+    `progress` is called with the pass and its steps done and known. Raises `ModelError` for a model that cannot be used
+    or upgraded, or a name that does not exist.
     """
     if math not in ("exact", "relaxed"):
         raise ModelError(f"math is 'exact' or 'relaxed', not {math!r}")

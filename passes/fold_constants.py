@@ -21,8 +21,9 @@ from maxfold.passes.nodes import growth_bytes
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
 from maxfold.passes.rule import Decline, Match, Rule, frozen
 
-# Up to this many elements of 8 bits or less are parameters (scales, zero points), more are a quantized weight.
-_QUANTIZED_ELEMENTS = 16
+# Up to this many elements of a narrow type are parameters (scales, zero points), more are a weight.
+_MOST_PARAMETERS = 16
+_HALF_BITS = 16
 # Results of so many bytes are computed when they are written, where that can be.
 _LARGE_BYTES = 1 << 20
 # Readers of one constant that are looked at together.
@@ -59,7 +60,7 @@ class FoldNode(Rule):
     """Evaluates a node by its kernel, rounded to the node's dtype.
 
     Removes one node a match. The file may grow by `max_growth_bytes` a node, what dies with the node subtracted.
-    Quantized weights stay quantized unless `fold_quantized`.
+    Quantized weights stay quantized, and those of half precision what they are, unless `fold_quantized`.
     """
 
     max_growth_bytes: int
@@ -110,8 +111,9 @@ class FoldNode(Rule):
         for tensor in node.outputs[len(results) :]:
             if tensor.name:
                 return f"result {tensor.name!r} is not one that the kernel computes"
-        if not self.fold_quantized and _widens_quantized(node, call, results):
-            return "it would widen a quantized weight; only with --fold-quantized"
+        widened = None if self.fold_quantized else _widened_weight(node, call, results)
+        if widened is not None:
+            return f"it would widen {widened}; only with --fold-quantized"
         growth = growth_bytes(_made(node, results), Counter(constants), view)
         if growth > self.max_growth_bytes and not self._fits_with_others(node, constants, view):
             return f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}"
@@ -150,7 +152,7 @@ class FoldNode(Rule):
         results = kernel.results(call)
         if any(tensor.name for tensor in node.outputs[len(results) :]):
             return None
-        return None if not self.fold_quantized and _widens_quantized(node, call, results) else results
+        return None if not self.fold_quantized and _widened_weight(node, call, results) else results
 
 
 def _made(node: Node, results: Sequence[Result]) -> list[tuple[DType, tuple[int, ...]]]:
@@ -170,23 +172,31 @@ def _call(node: Node, opset: int) -> Call:
     return Call(tuple(inputs), node.attrs, opset, len(node.outputs))
 
 
-def _widens_quantized(node: Node, call: Call, results: Sequence[Result]) -> bool:
+def _widened_weight(node: Node, call: Call, results: Sequence[Result]) -> str | None:
+    """What a node makes wider: a weight that its file has quantized or in half precision, where it does that."""
     if node.op == "DequantizeLinear":
-        return True
-    narrow = [
+        return "a quantized weight"
+    weights = [
         operand
         for operand in call.inputs
         if operand is not None
         and operand.dtype.kind in ("int", "uint", "float")
-        and operand.dtype.bits <= 8
-        and math.prod(operand.shape) > _QUANTIZED_ELEMENTS
+        and math.prod(operand.shape) > _MOST_PARAMETERS
     ]
-    return bool(narrow) and any(result.dtype.bits > 8 and math.prod(result.shape) > 1 for result in results)
+    if any(operand.dtype.bits <= 8 for operand in weights):
+        is_wider = any(item.dtype.bits > 8 and math.prod(item.shape) > 1 for item in results)
+        return "a quantized weight" if is_wider else None
+    halves = [operand for operand in weights if operand.dtype.kind == "float" and operand.dtype.bits == _HALF_BITS]
+    stored = sum(operand.dtype.nbytes(math.prod(operand.shape)) for operand in halves)
+    wider = [item for item in results if item.dtype.kind == "float" and item.dtype.bits > _HALF_BITS]
+    made = sum(item.dtype.nbytes(math.prod(item.shape)) for item in wider)
+    return "a weight of half precision" if halves and made > stored else None
 
 
 @dataclass(frozen=True)
 class FoldConstants(RulePass):
-    """`max_growth_bytes`: how much the file may grow for one node. `fold_quantized`: quantized weights too."""
+    """`max_growth_bytes`: how much the file may grow for one node. `fold_quantized`: also where that widens
+    weights that are quantized or of half precision."""
 
     max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     fold_quantized: bool = False

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 
@@ -18,6 +19,7 @@ from maxfold.model.data import Array
 from maxfold.model.graph import Node
 
 _MAX_ELEMENTS = 256
+_HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 _Values = Sequence[Array | None]
 
 
@@ -29,6 +31,8 @@ def values_of(node: Node, inputs: _Values, types: Sequence[onnx.TypeProto | None
     if node.op == "Shape" and not node.attrs:
         shape = _shape(types[0])
         return [] if shape is None else [shape]
+    if node.op == "Cast" and inputs[0] is not None and inputs[0].dtype in _HALVES:
+        return _decompressed(node, inputs[0])
     known = [value for value in inputs if value is not None and _is_small_integer(value)]
     if len(known) != len(inputs) or not known:
         return []
@@ -37,6 +41,12 @@ def values_of(node: Node, inputs: _Values, types: Sequence[onnx.TypeProto | None
         return parts if len(parts) == len(node.outputs) else []
     value = _value(node, known)
     return [] if value is None else [value]
+
+
+def _decompressed(node: Node, value: Array) -> list[Array]:
+    """A small parameter that the file has in half precision, as IR compresses all floats."""
+    to = onnx.helper.get_attribute_value(encode("to", node.attrs["to"]))
+    return [value.astype(np.float32)] if to == onnx.TensorProto.FLOAT and value.size <= _MAX_ELEMENTS else []
 
 
 def _value(node: Node, known: Sequence[Array]) -> Array | None:

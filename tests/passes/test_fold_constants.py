@@ -317,30 +317,6 @@ def test_a_weight_that_stays_is_not_cut_apart(change: Callable[[str], str], opti
     assert outcome("fold-constants", source, max_growth_bytes=1024, check=False, **options).changes == 0
 
 
-@pytest.mark.parametrize("fold_quantized", [False, True])
-def test_quantized_weights_stay_quantized(fold_quantized: bool) -> None:
-    source = model(
-        "g (float[8,8] x) => (float[8,8] y) { d = DequantizeLinear(w, s, z)\n y = MatMul(x, d) }",
-        constants={
-            "w": np.arange(64, dtype=np.int8).reshape(8, 8), "s": np.float32(0.5), "z": np.int8(3),
-        },
-    )  # fmt: skip
-    result = outcome("fold-constants", source, fold_quantized=fold_quantized)
-    assert result.changes == fold_quantized
-    if not fold_quantized:
-        assert result.reasons == ["it would widen a quantized weight; only with --fold-quantized"]
-
-
-def test_a_quantized_weight_is_not_widened_by_cast() -> None:
-    source = model(
-        "g (float[8,8] x) => (float[8,8] y) { d = Cast <to = 1> (w)\n y = MatMul(x, d) }",
-        constants={"w": np.arange(64, dtype=np.int8).reshape(8, 8)},
-    )
-    assert outcome("fold-constants", source).reasons == [
-        "it would widen a quantized weight; only with --fold-quantized"
-    ]
-
-
 def test_a_stored_weight_gets_another_shape_where_it_lies(tmp_path: Path) -> None:
     source = model(
         "g (float[65536] x) => (float[65536] y) { d = Reshape(w, s)\n y = Mul(x, d) }",

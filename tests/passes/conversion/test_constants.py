@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 import onnx
+import openvino
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from openvino import opset13
 
+from maxfold.optimizer import convert, load, optimize, save
 from tests.passes.conversion import harness, judged
+from tests.passes.ir import types_of
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -42,3 +46,44 @@ def test_sparse_constants_become_dense(indices: Any, is_node: bool, tmp_path: Pa
 def test_sparse_constants_that_no_memory_holds(tmp_path: Path) -> None:
     reason = "constant: sparse tensor 's' of shape [1099511627776] would have 4398046511104 bytes as a dense one"
     judged.assert_refused_in_openvino(_model([0, 2, 5], [1 << 40], is_node=False), tmp_path, reason)
+
+
+def _of_half_precision(folder: Path) -> Path:
+    """An IR whose floats OpenVINO has compressed: a Convert behind each of them."""
+    random = np.random.default_rng(0)
+    x = opset13.parameter([2, 3, 8, 8], np.float32)
+    made = x
+    for _ in range(4):
+        weights = opset13.constant(random.standard_normal((3, 3, 3, 3)).astype(np.float16).astype(np.float32))
+        made = opset13.convolution(made, weights, [1, 1], [1, 1], [1, 1], [1, 1])
+        made = opset13.add(made, opset13.constant(random.standard_normal((1, 3, 8, 8)).astype(np.float32)))
+    made = opset13.hard_sigmoid(made, opset13.constant(np.float32(0.25)), opset13.constant(np.float32(0.5)))
+    openvino.save_model(openvino.Model([made], [x]), folder / "half.xml", compress_to_fp16=True)
+    return folder / "half.xml"
+
+
+def test_weights_of_half_precision_stay_so(tmp_path: Path) -> None:
+    source = _of_half_precision(tmp_path)
+    made = convert(load(source), to="onnx", opset=17)
+    optimize(made)
+    assert made.constant_bytes() <= source.with_suffix(".bin").stat().st_size
+    save(made, tmp_path / "half.onnx")
+    x = np.random.default_rng(1).standard_normal((2, 3, 8, 8)).astype(np.float32)
+    expected = harness.run_openvino(source, [x])
+    harness.assert_close(harness.run_onnx(tmp_path / "half.onnx", [x]), expected, rtol=1e-4, atol=1e-5)
+    back = convert(load(tmp_path / "half.onnx"), to="openvino")
+    optimize(back)
+    save(back, tmp_path / "back.xml")
+    # The two attributes come back as float32.
+    assert (tmp_path / "back.bin").stat().st_size <= source.with_suffix(".bin").stat().st_size + 4
+    harness.assert_close(harness.run_openvino(tmp_path / "back.xml", [x]), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_decompression_stays_in_ir(tmp_path: Path) -> None:
+    source = _of_half_precision(tmp_path)
+    model = load(source)
+    optimize(model, math="relaxed")
+    save(model, tmp_path / "optimized.xml")
+    assert types_of(tmp_path / "optimized.xml").count("Convert") == types_of(source).count("Convert") > 0
+    assert (tmp_path / "optimized.xml").read_text().count("decompression") == source.read_text().count("decompression")
+    assert (tmp_path / "optimized.bin").read_bytes() == source.with_suffix(".bin").read_bytes()
