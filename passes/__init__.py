@@ -16,6 +16,7 @@ from maxfold.passes.fuse_not import FuseNot
 from maxfold.passes.fuse_pad import FusePad
 from maxfold.passes.fuse_rms_normalization import FuseRmsNormalization
 from maxfold.passes.fuse_scales import FuseScales
+from maxfold.passes.fuse_sequences import FuseSequences
 from maxfold.passes.fuse_slices import FuseSlices
 from maxfold.passes.fuse_space_to_depth import FuseSpaceToDepth
 from maxfold.passes.fuse_sums_of_squares import FuseSumsOfSquares
@@ -76,6 +77,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     RemoveNoOpConcat,
     FlattenConcats,
     RemoveNoOpSplit,
+    FuseSequences,
     RemoveNeutralOperand,
     MergeUnary,
     MergeClips,
