@@ -57,6 +57,7 @@ class Edit(View):
         """Gives a node other inputs."""
         released = list(node.inputs)
         list.__setitem__(node.inputs, slice(None), inputs)
+        self._places.pop(node, None)
         for tensor in inputs:
             self._uses[tensor] = self._uses.get(tensor, 0) + 1
         for tensor in released:
@@ -245,6 +246,7 @@ class Edit(View):
             for tensor in gone.inputs:
                 self._release(tensor)
             list.__setitem__(gone.inputs, slice(None), [])
+            self._places.pop(gone, None)
             for scope in subgraphs(gone):
                 inner = [item for item in self._nodes_in(scope) if item not in self._dead]
                 pending += inner
@@ -340,12 +342,12 @@ class Edit(View):
             # A Constant node that comes from another graph has no place of its own, but one before all that read it.
             new.position = min(new.position, old.position)
         for node in consumers:
-            count = 0
-            for index, tensor in enumerate(node.inputs):
-                if tensor is old:
-                    list.__setitem__(node.inputs, index, new)
-                    count += 1
-            list.extend(new.outputs, [node] * count)
+            places = list(self._places_of(old, node))
+            for index in places:
+                list.__setitem__(node.inputs, index, new)
+            if node in self._places:
+                self._places[node].setdefault(new, []).extend(self._places[node].pop(old, ()))
+            list.extend(new.outputs, [node] * len(places))
         self._uses[new] = self._uses.get(new, 0) + self._uses.get(old, 0)
         self._uses[old] = 0
         list.__setitem__(old.outputs, slice(None), [])

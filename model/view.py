@@ -19,6 +19,9 @@ Math = Literal["exact", "relaxed"]
 IR_DOMAIN = "openvino"
 IR_PREFIX = "openvino."
 
+# Of nodes with more inputs it is remembered where they read what, so that edits of each input stay linear together.
+_MANY_INPUTS = 16
+
 
 class View:
     """A model as rules see it, kept up to date by `Edit`.
@@ -36,6 +39,8 @@ class View:
         self.keep = frozenset(keep)
         self._dead: set[Node] = set()
         self._stale: set[Tensor] = set()
+        # Of nodes with many inputs, where they read which tensor.
+        self._places: dict[Node, dict[Tensor, list[int]]] = {}
         self._uses: dict[Tensor, int] = {}
         self._output_uses: dict[Tensor, int] = {}
         self._opsets: dict[Graph, dict[str, int]] = {}
@@ -290,8 +295,19 @@ class View:
         left: list[Node] = []
         for node in dict.fromkeys(tensor.outputs):
             if node not in self._dead:
-                left += [node] * sum(item is tensor for item in node.inputs)
+                left += [node] * len(self._places_of(tensor, node))
         list.__setitem__(tensor.outputs, slice(None), left)
+
+    def _places_of(self, tensor: Tensor, node: Node) -> list[int]:
+        """The places in which a node reads a tensor."""
+        if len(node.inputs) <= _MANY_INPUTS:
+            return [index for index, item in enumerate(node.inputs) if item is tensor]
+        places = self._places.get(node)
+        if places is None:
+            places = self._places[node] = {}
+            for index, item in enumerate(node.inputs):
+                places.setdefault(item, []).append(index)
+        return places.get(tensor, [])
 
 
 def _contradicted(view: View) -> dict[Node, Tensor]:

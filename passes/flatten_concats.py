@@ -9,7 +9,7 @@ from maxfold.model.graph import Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import made_by
-from maxfold.passes.operands import why_not_inlined
+from maxfold.passes.operands import is_inner, why_not_inlined
 from maxfold.passes.remove_no_op_concat import concat_axis
 from maxfold.passes.rule import Decline, Match, frozen
 
@@ -36,22 +36,41 @@ class FlattenConcats(SingleRulePass):
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Concat")})
 
     def match(self, node: Node, view: View) -> Match | Decline | None:
-        """Declines where an inner result is needed elsewhere, and where axes may not be the same."""
+        """Declines where an inner result is needed elsewhere, and where axes may not be the same.
+
+        Looks at a tree once, from its root.
+        """
+        if not _is_concat(node, view) or is_inner(node, view, lambda reader, _: _is_joined(node, reader, view)):
+            return None
         operands: list[Tensor] = []
         inlined: list[Node] = []
         reason: str | None = None
-        for tensor in node.inputs:
+        pending = list(reversed(node.inputs))
+        while pending:
+            tensor = pending.pop()
             inner = made_by(tensor, "Concat", view)
-            if inner is None or not all(item.name for item in inner.inputs):
+            if inner is None or not _is_concat(inner, view):
                 operands.append(tensor)
                 continue
             refusal = _why_not(node, inner, view)
             reason = reason or refusal
-            operands += [tensor] if refusal is not None else inner.inputs
-            inlined += [] if refusal is not None else [inner]
+            if refusal is not None:
+                operands.append(tensor)
+                continue
+            pending.extend(reversed(inner.inputs))
+            inlined.append(inner)
         if inlined:
             return FlatConcat(node, tuple(operands), tuple(inlined))
         return None if reason is None else Decline(reason)
+
+
+def _is_concat(node: Node, view: View) -> bool:
+    return view.is_operator(node, "Concat") and all(tensor.name for tensor in node.inputs)
+
+
+def _is_joined(inner: Node, node: Node, view: View) -> bool:
+    """Whether a Concat goes into the one that reads its result."""
+    return _is_concat(node, view) and _why_not(node, inner, view) is None
 
 
 def _why_not(node: Node, inner: Node, view: View) -> str | None:

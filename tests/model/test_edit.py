@@ -332,3 +332,26 @@ def test_any_sequence_of_edits(data: st.DataObject) -> None:
 
 def test_an_edit_needs_a_model() -> None:
     assert isinstance(Edit(read_onnx(model(CHAIN))).model, Model)
+
+
+def test_many_inputs() -> None:
+    """Where a node with many inputs reads what is remembered, through edits of its inputs one by one."""
+    made = [f"p{index} = Neg(x) q{index} = Neg(p{index})" for index in range(20)]
+    joined = ", ".join(f"q{index}, q{index}" for index in range(20))
+    edit, of = opened(f"g (float[1] x) => (float[M] y) {{ {' '.join(made)} y = Concat<axis = 0>({joined}) }}")
+    for index in range(10):
+        edit.replace_uses(of[f"q{index}"].outputs[0], of["p0"].outputs[0])
+        edit.remove_node(of[f"q{index}"])
+    assert edit.use_count(of["p0"].outputs[0]) == 20
+    assert edit.consumers(of["p0"].outputs[0]) == [of["y"]]
+    left = list(of["y"].inputs)
+    edit.set_inputs(of["y"], [*left[20:], of["p1"].outputs[0]])
+    assert edit.use_count(of["p0"].outputs[0]) == 0
+    edit.replace_uses(of["p1"].outputs[0], of["p2"].outputs[0])
+    edit.remove_unused([of[f"p{index}"] for index in range(10)])
+    edit.flush()
+    assert [node.outputs[0].name for node in edit.nodes()] == [
+        "p2", *(f"{kind}{index}" for index in range(10, 20) for kind in "pq"), "y",
+    ]  # fmt: skip
+    assert of["y"].inputs[-1] is of["p2"].outputs[0]
+    assert_consistent(edit.model, edit)
