@@ -8,6 +8,7 @@ from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
 from maxfold.passes.conversion.rows.tensors import per_channel, reshaped
 from maxfold.passes.conversion.rows.windows import (
+    check_fits,
     check_kernel_shape,
     onnx_window,
     openvino_window,
@@ -68,6 +69,7 @@ def _conv_to_openvino(site: OpenvinoSite) -> None:
     shape = filter_shape(site, 1)
     window = onnx_window(site, len(shape) - 2)
     check_kernel_shape(site, shape[2:])
+    check_fits(site, shape[2:], window)
     group = site.attribute("group", 1)
     if group == 1:
         result = site.add("Convolution", [site.input(0), site.input(1)], window.openvino())

@@ -12,6 +12,7 @@ from maxfold.passes.conversion.rows.windows import (
     Window,
     onnx_window,
     openvino_window,
+    overhangs,
     without_dilated_automatic_padding,
 )
 from maxfold.passes.conversion.site import Shape, Site
@@ -26,8 +27,7 @@ _INT32 = 6
 
 
 def _max_to_openvino(site: OpenvinoSite) -> None:
-    kernel, window = _onnx_kernel(site)
-    is_ceil = _is_ceil(site, window)
+    kernel, window, is_ceil = _onnx_pooling(site)
     if site.attribute("storage_order", 0) and site.has_output(1):
         raise UnsupportedError("its indices by storage_order 1 do not exist in OpenVINO")
     attributes = {
@@ -73,8 +73,8 @@ def _product(dims: Shape) -> int:
 
 
 def _average_to_openvino(site: OpenvinoSite) -> None:
-    kernel, window = _onnx_kernel(site)
-    is_ceil, excludes = _is_ceil(site, window), not site.attribute("count_include_pad", 0)
+    kernel, window, is_ceil = _onnx_pooling(site)
+    excludes = not site.attribute("count_include_pad", 0)
     data, rounding = site.input(0), "ceil_torch" if is_ceil else "floor"
     if is_ceil and not excludes and _is_padded(window):
         tails = _tails(site, kernel, window)
@@ -117,11 +117,28 @@ def _average_to_onnx(site: OnnxSite) -> None:
     site.result(site.add("AveragePool", [data], attributes))
 
 
-def _onnx_kernel(site: OpenvinoSite) -> tuple[list[int], Window]:
-    kernel = site.attribute("kernel_shape")
-    if kernel is None:
+def _onnx_pooling(site: OpenvinoSite) -> tuple[list[int], Window, bool]:
+    """The kernel, how it slides, and whether sizes are rounded up. Raises `UnsupportedError`."""
+    given = site.attribute("kernel_shape")
+    if given is None:
         raise UnsupportedError("its attribute 'kernel_shape' is missing")
-    return [int(size) for size in kernel], onnx_window(site, len(kernel))
+    kernel = [int(size) for size in given]
+    window = onnx_window(site, len(kernel))
+    is_ceil = _is_ceil(site, window)
+    shape = site.shape(0)
+    if shape is None or len(shape) != window.rank + 2:
+        return kernel, window, is_ceil
+    over = overhangs(shape[2:], _spans(kernel, window), window)
+    for axis, overhang in enumerate(over):
+        if not overhang:
+            continue
+        # Rounded up, there is one window, which reaches beyond the input; OpenVINO wants it inside.
+        if not is_ceil or overhang >= window.strides[axis] or window.dilations[axis] > 1:
+            raise UnsupportedError(f"its window of {_spans(kernel, window)} is larger than its padded input")
+        kernel[axis] -= overhang
+    if min(kernel) < 1:
+        raise UnsupportedError("its padded input is empty")
+    return kernel, window, is_ceil
 
 
 def _openvino_kernel(site: OnnxSite, op: str) -> tuple[list[int], Window]:
@@ -233,7 +250,10 @@ _DEFAULTS: dict[str, str | None] = {
     "dilations": "",
 }  # fmt: skip
 _KEEP: dict[str, str | None] = {"keep_dims": "false"}
-_CEIL = "OpenVINO's rounding_type 'ceil' is refused where it leaves a window wholly in the padding."
+_CEIL = (
+    "OpenVINO's rounding_type 'ceil' is refused where it leaves a window wholly in the padding. From ONNX, a window "
+    "larger than its padded input is refused unless ceil_mode makes a result of it."
+)
 
 ROWS: tuple[Row, ...] = (
     Row(

@@ -98,6 +98,32 @@ def without_dilated_automatic_padding(window: Window, spans: Sequence[int], size
     return Window(window.strides, window.dilations, begin, end, "explicit")
 
 
+def overhangs(sizes: Sequence[int | None], spans: Sequence[int | None], window: Window) -> list[int]:
+    """By how much a window that spans more than the padded input is larger than it, in each dimension; else 0.
+
+    It is 0 as well where a size is not known: only when it is run does OpenVINO refuse the model then.
+    """
+    if window.mode != "explicit":
+        return [0] * window.rank
+    return [
+        0 if size is None or span is None else max(0, span - size - begin - end)
+        for size, span, begin, end in zip(sizes, spans, window.pads_begin, window.pads_end, strict=True)
+    ]
+
+
+def check_fits(site: OpenvinoSite, kernel: Sequence[int | None], window: Window) -> None:
+    """Raises `UnsupportedError` where the window is larger than the padded input, so that there is no result."""
+    shape = site.shape(0)
+    if shape is None or len(shape) != window.rank + 2:
+        return
+    spans = [
+        None if size is None else (size - 1) * dilation + 1
+        for size, dilation in zip(kernel, window.dilations, strict=True)
+    ]
+    if any(overhangs(shape[2:], spans, window)):
+        raise UnsupportedError(f"its window of {spans} is larger than its padded input")
+
+
 def check_kernel_shape(site: OpenvinoSite, kernel: Sequence[int | None]) -> None:
     """Raises `UnsupportedError` where the attribute `kernel_shape` is not the shape of the filter."""
     given = site.attribute("kernel_shape")

@@ -144,3 +144,11 @@ def test_half_precision_weights(tmp_path: Path) -> None:
     w = ov.convert(ov.constant(judged.floats(2, 1, 1, 3, 3).astype(np.float16)), openvino.Type.f32)
     result = ov.group_convolution(x, w, [1, 1], [0, 0], [0, 0], [1, 1])
     judged.assert_same_in_onnx([result], [x], [judged.floats(1, 2, 5, 5)], tmp_path)
+
+
+def test_filters_larger_than_the_input(tmp_path: Path) -> None:
+    inputs = {"x": judged.floats(1, 2, 4, 9), "w": judged.floats(3, 2, 3, 3)}
+    model, _ = judged.one_node("Conv", inputs, opset=11, constants=["w"], dilations=[3, 1], pads=[1, 0, 1, 0])
+    judged.assert_refused_in_openvino(model, tmp_path, "its window of [7, 3] is larger than its padded input")
+    model, values = judged.one_node("Conv", inputs, opset=11, constants=["w"], dilations=[2, 1], pads=[1, 0, 1, 0])
+    judged.assert_same_in_openvino(model, values, tmp_path)

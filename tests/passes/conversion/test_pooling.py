@@ -120,3 +120,56 @@ def test_refused_forms(tmp_path: Path) -> None:
     judged.assert_refused_in_openvino(model, tmp_path, "rounding up with padding needs an input of a known shape")
     model, _ = judged.one_node("GlobalAveragePool", {"x": judged.floats(2, 3)}, opset=11)
     judged.assert_refused_in_openvino(model, tmp_path, "of 2 dimensions it has nothing to pool")
+
+
+BEYOND: list[tuple[list[int], list[int], list[int], list[int]]] = [
+    # Sizes, kernel, strides, pads.
+    ([5], [7], [7], [0, 0]),
+    ([5], [7], [3], [0, 0]),
+    ([3], [7], [4], [1, 1]),
+    ([3], [7], [6], [0, 1]),
+    ([3, 8], [7, 3], [7, 2], [0, 0, 0, 0]),
+    ([8, 3], [3, 6], [2, 4], [1, 0, 1, 0]),
+    ([4, 5, 6], [5, 6, 7], [2, 2, 2], [0] * 6),
+]
+
+
+@pytest.mark.parametrize(
+    ("op", "more"),
+    [("MaxPool", {}), ("MaxPool", {"outputs": 2}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1})],
+)
+@pytest.mark.parametrize(("sizes", "kernel", "strides", "pads"), BEYOND)
+def test_windows_beyond_the_input(
+    sizes: list[int], kernel: list[int], strides: list[int], pads: list[int], op: str, more: Any, tmp_path: Path
+) -> None:
+    values = judged.floats(1, 2, *sizes)
+    common: dict[str, Any] = {"opset": 11, "kernel_shape": kernel, "strides": strides, "pads": pads, "ceil_mode": 1}
+    model, inputs = judged.one_node(op, {"x": values}, **common, **more)
+    judged.assert_same_in_openvino(model, inputs, tmp_path)
+    case = harness.Case("beyond", model, inputs, harness.run_onnx(tmp_path / "made.onnx", inputs))
+    harness.assert_close(harness.round_trip(case, tmp_path), case.outputs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"kernel_shape": [7], "strides": [7]},
+        {"kernel_shape": [7], "strides": [2], "ceil_mode": 1},
+        {"kernel_shape": [8], "strides": [2], "ceil_mode": 1, "pads": [0, 1]},
+        {"kernel_shape": [7], "auto_pad": "VALID"},
+    ],
+)
+def test_windows_without_a_result(op: str, more: Any, tmp_path: Path) -> None:
+    model, _ = judged.one_node(op, {"x": judged.floats(1, 2, 5)}, opset=11, **more)
+    judged.assert_refused_in_openvino(
+        model, tmp_path, f"its window of {more['kernel_shape']} is larger than its padded"
+    )
+
+
+def test_windows_over_open_sizes(tmp_path: Path) -> None:
+    model, inputs = judged.one_node(
+        "AveragePool", {"x": judged.floats(1, 2, 9)}, opset=11, kernel_shape=[7], strides=[7], ceil_mode=1,
+        dynamic=["x"],
+    )  # fmt: skip
+    judged.assert_same_in_openvino(model, inputs, tmp_path)
