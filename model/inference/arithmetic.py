@@ -16,26 +16,26 @@ import numpy as np
 from maxfold.model.dtypes import DType
 from maxfold.model.inference.call import Call
 from maxfold.model.inference.facts import Element
-from maxfold.model.inference.symbolic import Dim, Expr, floor_div, is_moderate, maximum, minimum
+from maxfold.model.inference.symbolic import Dim, Expr, floor_div, maximum, minimum
 
 ElementFunction = Callable[..., Element]
 
-# How many symbolic factors a number may have in a type of so many bits, and from where on its factor is too large.
-_MOST_FACTORS = {64: (6, 1 << 31), 32: (1, 1 << 16)}
 # Arithmetic of these is rounded once by every runtime.
 _EXACT_FLOATS = ("FLOAT", "DOUBLE", "FLOAT16")
 
 
 def settled(call: Call, dtype: DType, result: Dim) -> Element:
-    """An integer result in its type: numbers wrap around, symbolic ones must fit.
-
-    A few dimensions and small factors are taken to have products below 2^63, and one dimension to be below 2^31.
-    """
+    """An integer result in its type: numbers wrap around, symbolic ones must fit (`spans` says what is assumed)."""
     if isinstance(result, int):
         return wrapped(result, dtype)
-    if dtype.kind == "uint" and not call.is_at_least(result, 0):
-        return None
-    return result if is_moderate(result, *_MOST_FACTORS.get(dtype.bits, (-1, 0))) else None
+    return result if fits(call, dtype, result) else None
+
+
+def fits(call: Call, dtype: DType, number: Dim) -> bool:
+    """Whether a number is one of an integer type in every run."""
+    least, beyond = (-(1 << (dtype.bits - 1)), 1 << (dtype.bits - 1)) if dtype.kind == "int" else (0, 1 << dtype.bits)
+    spans = call.spans(number)
+    return any(found is not None and least <= found[0] and found[1] < beyond for found in spans)
 
 
 def wrapped(number: int, dtype: DType) -> int:
@@ -108,7 +108,7 @@ def _divide(call: Call, dtype: DType, left: Element, right: Element) -> Element:
         return None
     if not call.is_at_least(left, 0) or not call.is_at_least(right, 0):
         return None
-    return settled(call, dtype, floor_div(left, right))
+    return floor_div(left, right)
 
 
 def _modulo(call: Call, dtype: DType, left: Element, right: Element) -> Element:
@@ -119,7 +119,7 @@ def _modulo(call: Call, dtype: DType, left: Element, right: Element) -> Element:
         return int(math.fmod(left, right)) if isinstance(left, int) and abs(left) < 1 << 53 > abs(right) else None
     if isinstance(left, Expr) and right < 0:
         return None
-    return settled(call, dtype, left - right * floor_div(left, right))
+    return left - right * floor_div(left, right)
 
 
 def _extreme(compute: Callable[[Dim, Dim], Dim], compute_float: Callable[..., Any]) -> ElementFunction:
@@ -129,7 +129,7 @@ def _extreme(compute: Callable[[Dim, Dim], Dim], compute_float: Callable[..., An
         if isinstance(left, float) or isinstance(right, float):
             is_number = left == left and right == right and left != right
             return _float(dtype, compute_float, left, right) if is_number else None
-        return settled(call, dtype, compute(left, right))
+        return compute(left, right)
 
     return apply
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from maxfold.model.attributes import AttributeRef
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Constant, Node
 from maxfold.model.inference.facts import Element, Fact, PartialValue, Unknown
+from maxfold.model.inference.spans import Span, span
 from maxfold.model.inference.symbolic import Dim, lower_bound
 
 if TYPE_CHECKING:
@@ -119,6 +120,13 @@ class Call:
         if found is not None and found >= low:
             return True
         return low <= 0 and dim in self.engine.sizes
+
+    def spans(self, dim: Dim) -> Iterator[Span | None]:
+        """Numbers between which a dim lies in every run that succeeds, None where nothing is known; the costly last."""
+        low = 0 if dim in self.engine.sizes else lower_bound(dim)
+        for most in (None, self.engine.most):
+            found = span(dim, most)
+            yield found if found is None or low is None else (max(found[0], low), found[1])
 
 
 def normal_axis(axis: int, rank: int) -> int:

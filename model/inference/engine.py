@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,8 @@ from maxfold.model.graph import Constant, Graph, Node, Tensor, Variable, subgrap
 from maxfold.model.inference import control, fallback
 from maxfold.model.inference.call import Call
 from maxfold.model.inference.facts import MOST_ELEMENTS, UNKNOWN, Fact, PartialValue, Unknown
-from maxfold.model.inference.symbolic import Atom, Dim, Expr, symbol
+from maxfold.model.inference.spans import MOST_ELEMENTS_OF_ALL
+from maxfold.model.inference.symbolic import Atom, Dim, Expr, Monomial, single_atom, symbol
 from maxfold.model.inference.table import SHAPE_FUNCTIONS
 from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.types import declared, is_as_declared, value_info
@@ -53,6 +55,9 @@ class Inference:
         self.view = view
         self.sizes: set[Dim] = set()
         self.nonzero: set[Atom] = set()
+        # Shapes of tensors of the main graph, and the numbers and the factors of those that somebody has asked about.
+        self._shapes: set[tuple[Dim | None, ...]] = set()
+        self._volumes: dict[tuple[Atom, ...], int] = {}
         self._facts: dict[Tensor, Fact] = {}
         self._versions: dict[tuple[Graph, str], int | None] = {}
         self._values: dict[Constant, PartialValue | None] = {}
@@ -78,6 +83,20 @@ class Inference:
         if fact.dtype is None or fact.dtype.kind not in ("int", "uint", "bool"):
             return None
         return self.constant_value(tensor) if isinstance(tensor, Constant) else fact.value
+
+    def most(self, monomial: Monomial) -> int | None:
+        """A number that a product of dims is never above, None where no tensor is known to have them all.
+
+        The dims of one tensor that are not 0 have a product which memory has room for.
+        """
+        for dims in self._shapes:
+            atoms = tuple(atom for dim in dims if dim is not None and (atom := single_atom(dim)))
+            number = math.prod(dim for dim in dims if isinstance(dim, int) and dim)
+            self._volumes[atoms] = max(number, self._volumes.get(atoms, 1))
+        self._shapes.clear()
+        wanted = Counter(monomial)
+        found = [number for atoms, number in self._volumes.items() if wanted <= Counter(atoms)]
+        return MOST_ELEMENTS_OF_ALL // max(found) if found else None
 
     def known(self, tensor: Tensor) -> Fact:
         """What has been derived of a tensor so far."""
@@ -230,6 +249,8 @@ class Inference:
             self.sizes.update(dim for dim in dims if isinstance(dim, Expr))
         if None in dims:
             dims = tuple(symbol(f"{tensor.name}.{axis}") if dim is None else dim for axis, dim in enumerate(dims))
+        if tensor.scope.parent is None and sum(isinstance(dim, Expr) for dim in dims) > 1:
+            self._shapes.add(dims)
         return Fact(fact.dtype, tuple(dims), fact.value, fact.proto, is_named=True)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from maxfold.model import dtypes
 from maxfold.model.graph import Constant
+from maxfold.model.inference import arithmetic
 from maxfold.model.inference.call import Call, normal_axes, normal_axis
 from maxfold.model.inference.elementwise import FLOAT, INT64
 from maxfold.model.inference.facts import MOST_ELEMENTS, Element, Fact, PartialValue, Unknown, static, value_of
@@ -210,6 +211,9 @@ def range_(call: Call) -> Fact:
     if delta == 0:
         raise Unknown
     span, step = (limit - start, delta) if delta > 0 else (start - limit, -delta)
+    if dtype is not None and not arithmetic.fits(call, dtype, span):
+        # Runtimes subtract in the type of the operands.
+        return Fact(dtype, (None,))
     length = ceil_div(span if call.is_at_least(span, 0) else maximum(span, 0), step)
     if not isinstance(length, int) or length > MOST_ELEMENTS:
         return Fact(dtype, (length,))

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
+from maxfold.model.inference.spans import operation_span
+
 # Polynomials that grow beyond this become atoms, so that long chains of operations stay linear.
 _MOST_TERMS = 32
 _HIGHEST_DEGREE = 16
@@ -27,16 +29,17 @@ _serials = itertools.count()
 class Atom:
     """A factor of a term: a symbol or an operation.
 
-    `low` is a number that the value is never below, None where none is known.
+    `low` is a number that the value is never below, None where none is known; `span` is what `spans` says of it.
     """
 
-    __slots__ = ("__weakref__", "arguments", "kind", "low", "serial")
+    __slots__ = ("__weakref__", "arguments", "kind", "low", "serial", "span")
 
     def __init__(self, kind: str, arguments: Any, low: int | None) -> None:
         self.kind = kind
         self.arguments = arguments
         self.low = low if low is None else min(low, _LARGEST_FACTOR)
         self.serial = next(_serials)
+        self.span = operation_span(kind, arguments)
 
     def __repr__(self) -> str:
         return _shown_atom(self, _SHOWN_LEVELS)
@@ -119,11 +122,6 @@ def product(dims: Iterable[Dim]) -> Dim:
     for dim in dims:
         result = result * dim
     return result
-
-
-def is_moderate(dim: Expr, degree: int, factor: int) -> bool:
-    """Whether a dim is a sum of products of at most `degree` atoms and a factor below `factor`."""
-    return all(len(monomial) <= degree and abs(own) < factor for monomial, own in dim.terms.items())
 
 
 def floor_div(dividend: Dim, divisor: Dim) -> Dim:
@@ -249,14 +247,14 @@ def _atom(kind: str, arguments: Any, low: int | None) -> Expr:
 
 def _members(kind: str, dim: Dim) -> frozenset[Dim]:
     """The arguments of an operation that is its own flattening, or the dim itself."""
-    atom = _single_atom(dim)
+    atom = single_atom(dim)
     if atom is None or atom.kind != kind or len(atom.arguments) > _MOST_ARGUMENTS:
         return frozenset((dim,))
     members: frozenset[Dim] = atom.arguments
     return members
 
 
-def _single_atom(dim: Dim) -> Atom | None:
+def single_atom(dim: Dim) -> Atom | None:
     """The atom that a dim consists of."""
     if isinstance(dim, int) or len(dim.terms) != 1:
         return None
@@ -266,7 +264,7 @@ def _single_atom(dim: Dim) -> Atom | None:
 
 def _is_capped(dim: Dim, other: Dim) -> bool:
     """Whether a dim is the minimum of the other and of numbers above 1: broadcasting can only give the other."""
-    atom = _single_atom(dim)
+    atom = single_atom(dim)
     if atom is None or atom.kind != "min" or other not in atom.arguments:
         return False
     return all(member == other or (lower_bound(member) or 0) > 1 for member in atom.arguments)
@@ -336,7 +334,7 @@ def _floor_div_number(dividend: Expr, divisor: int) -> Dim:
         return quotient + reduced + offset
     if _leading(reduced)[1] < 0:
         return quotient - floor_div(divisor - 1 - offset - reduced, divisor)
-    atom = _single_atom(reduced)
+    atom = single_atom(reduced)
     if atom is not None and atom.kind == "floor_div" and isinstance(atom.arguments[1], int):
         inner, inner_divisor = atom.arguments
         if inner_divisor * divisor > _LARGEST_FACTOR:
