@@ -18,7 +18,7 @@ from maxfold.optimizer.api import load
 from maxfold.optimizer.comparison import OutputComparison, compare
 from maxfold.optimizer.feeds import SIZES, check_dims, draw, has_open_dims, merged, read_inputs
 from maxfold.optimizer.runtimes import OPENVINO, Port, RunError, Runtime, missing_runtime, open_runtime, runtime_for
-from maxfold.passes.conversion.names import symbols_of
+from maxfold.passes.conversion.names import shapes_of
 
 VERIFICATION_SCHEMA = "maxfold.verification/1"
 
@@ -96,14 +96,12 @@ def verify(
 
 def _with_symbols(runtime: Runtime, model: Model) -> list[Port]:
     """The inputs, with the symbols that maxfold keeps in IR for them."""
-    symbols = symbols_of(model.net)
+    shapes = shapes_of(model.net)
     ports = []
     for port in runtime.inputs:
-        known = next((symbols[name] for name in port.names if name in symbols), [])
-        if port.shape is not None and len(known) == len(port.shape):
-            shape = tuple(symbol if dim is None else dim for dim, symbol in zip(port.shape, known, strict=True))
-            port = Port(port.names, port.kind, port.dtype, shape, port.bounds)
-        ports.append(port)
+        known = next((name for name in port.names if name in shapes.inputs), port.name)
+        shape = shapes.input_shape(known, port.shape)
+        ports.append(Port(port.names, port.kind, port.dtype, None if shape is None else tuple(shape), port.bounds))
     return ports
 
 

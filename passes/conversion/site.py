@@ -24,6 +24,8 @@ class Target:
         self.graph = new_graph(name)
         self._names: dict[str, int] = {}
         self.tensors: dict[Tensor, Tensor] = {}
+        # Target tensors that are inputs or outputs: each has one name that the interface promises.
+        self.shown: set[Tensor] = set()
 
     def fresh(self, base: str) -> str:
         """A name that no tensor or node of the target has."""

@@ -16,19 +16,17 @@ from onnx import numpy_helper
 
 from maxfold.model.attributes import encode
 from maxfold.model.data import Array, ArrayData
-from maxfold.model.dtypes import DType, from_onnx, from_openvino
+from maxfold.model.dtypes import DType, from_onnx
 from maxfold.model.graph import Constant, Node, Tensor, new_variable
 from maxfold.model.model import Model
 from maxfold.model.openvino import text
-from maxfold.model.openvino.ir import Parameter, port_of
-from maxfold.model.openvino.reader import split_names
 from maxfold.model.openvino.strings import StringData
 from maxfold.model.order import sorted_nodes
-from maxfold.model.types import value_info
 from maxfold.model.view import domain_of
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.known import values_of
-from maxfold.passes.conversion.names import BOUNDS_KEY, named_shape, symbols_of
+from maxfold.passes.conversion.names import BOUNDS_KEY, shapes_of
+from maxfold.passes.conversion.onnx_interface import add_input, add_output, bounds_of, reserved_name
 from maxfold.passes.conversion.site import Shape, Site, Target
 from maxfold.passes.conversion.walk import Refusals, row_for
 
@@ -217,21 +215,22 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
     refusals = Refusals("ONNX")
     graph = model.graph
     target = OnnxTarget(graph.name or "model", opset)
-    symbols = symbols_of(model.net)
-    outputs = [_output_name(model, index) for index in range(len(graph.outputs))]
-    for name in outputs:
-        target.fresh(name)
+    shapes = shapes_of(model.net)
+    # Names of inputs never change: outputs come second.
     for tensor in graph.inputs:
-        refusals.attempt("Parameter", tensor.name, lambda tensor=tensor: _input(tensor, target, symbols, model))  # type: ignore[misc]
+        refusals.attempt("Parameter", tensor.name, lambda tensor=tensor: add_input(tensor, target, shapes, model))  # type: ignore[misc]
+    outputs = [reserved_name(model, index, target) for index in range(len(graph.outputs))]
     for constant in graph.constants:
         refusals.attempt("Const", constant.name, lambda constant=constant: _constant(constant, target))  # type: ignore[misc]
     for node in sorted_nodes(graph):
         refusals.attempt_node(node, target, partial(_row, node, table), partial(_convert, node, target))
     refusals.raise_if_any()
-    _outputs(model, target, outputs, symbols)
+    for index, name in enumerate(outputs):
+        refusals.attempt("Result", name, lambda index=index, name=name: add_output(model, index, name, target, shapes))  # type: ignore[misc]
+    refusals.raise_if_any()
     proto = onnx.ModelProto(ir_version=onnx.helper.find_min_ir_version_for(target.imports), producer_name="maxfold")
     proto.opset_import.extend(target.imports)
-    bounds = {name: shape for name, shape in map(_bounds, graph.inputs) if shape is not None}
+    bounds = {name: shape for name, shape in map(bounds_of, graph.inputs) if shape is not None}
     if bounds:
         proto.metadata_props.add(key=BOUNDS_KEY, value=json.dumps(bounds, sort_keys=True))
     converted = target.graph
@@ -263,37 +262,6 @@ def _convert(node: Node, target: OnnxTarget, row: Row) -> None:
         target.check(made)
 
 
-def _output_name(model: Model, index: int) -> str:
-    """The name of a graph output: what the Result says, else the tensor's first name, else the Result's own."""
-    result, tensor = model.graph.results[index], model.graph.outputs[index]
-    port = port_of(tensor)
-    is_parameter = "parameter" in tensor.__dict__
-    listed = result.layer.attributes.get("output_names") if model.net is None or model.net.version > 10 else None
-    names = split_names(listed or "") or ([] if port is None or is_parameter else split_names(port.names or ""))
-    return names[0] if names else result.layer.name
-
-
-def _input(tensor: Tensor, target: OnnxTarget, symbols: dict[str, list[str | None]], model: Model) -> None:
-    parameter: Parameter = tensor.__dict__["parameter"]
-    dtype = text.element_type(parameter.data.get("element_type", "dynamic"), f"Parameter {parameter.layer.name!r}")
-    if dtype is None or dtype.onnx is None:
-        raise UnsupportedError(f"its element type {parameter.data.get('element_type')} does not exist in ONNX")
-    if dtype.name == "FLOAT16" and model.net is not None and model.net.version == 10:
-        raise UnsupportedError("an f16 input of an IR of version 10 is read as f32 by OpenVINO, which is not covered")
-    port = port_of(tensor)
-    names = split_names(port.names or "") if port is not None else []
-    # The input's own name where it has it, for the names of a port are sorted and other tensors' may be among them.
-    name = target.fresh(parameter.layer.name if not names or parameter.layer.name in names else names[0])
-    shape = named_shape(tensor, name, symbols)
-    made = new_variable(name, target.graph)
-    made.dtype, made.shape = dtype.numpy, shape
-    info = value_info(name, dtype.onnx, shape)
-    target.graph.input_info[name] = info
-    target.types[made] = info.type
-    target.graph.inputs.append(made)
-    target.tensors[tensor] = made
-
-
 def _constant(constant: Constant, target: OnnxTarget) -> None:
     data = constant.data
     if data.dtype is None or data.dtype.onnx is None:
@@ -301,47 +269,3 @@ def _constant(constant: Constant, target: OnnxTarget) -> None:
     if isinstance(data, StringData):
         data = ArrayData(data.array())
     target.tensors[constant] = target.constant(data, constant.name)
-
-
-def _outputs(model: Model, target: OnnxTarget, names: list[str], symbols: dict[str, list[str | None]]) -> None:
-    """Graph outputs under their own names: by renaming what makes them where that is free, else by an Identity."""
-    taken: set[Tensor] = set()
-    for tensor, name in zip(model.graph.outputs, names, strict=True):
-        made = target.tensors[tensor]
-        if not made.inputs or made in taken:
-            holder = Node.__new__(Node)
-            holder.__dict__.update(op="Result", name=name, outputs=[], inputs=[tensor], attrs={})
-            made = OnnxSite(holder, target, {}).add("Identity", [made])
-        taken.add(made)
-        made.name = name
-        target.graph.outputs.append(made)
-        target.graph.output_info.append(_output_info(tensor, made, name, target, symbols))
-
-
-def _output_info(
-    tensor: Tensor, made: Tensor, name: str, target: OnnxTarget, symbols: dict[str, list[str | None]]
-) -> onnx.ValueInfoProto:
-    derived = target.type_of(made)
-    port = port_of(tensor)
-    if derived is None or not derived.tensor_type.elem_type:
-        dtype = None if port is None else text.precision_dtype(port.precision, f"output {name!r}")
-        found = None if dtype is None else from_openvino(dtype)
-        return value_info(name, None if found is None else found.onnx, None)
-    shape: list[int | str | None] | None = None
-    known = symbols.get(name, [])
-    if derived.tensor_type.HasField("shape"):
-        dims = derived.tensor_type.shape.dim
-        shape = [dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in dims]
-        if len(known) == len(shape):
-            shape = [dim if isinstance(dim, int) else symbol for dim, symbol in zip(shape, known, strict=True)]
-    elif port is not None and port.dims:
-        # Only the rank is taken on trust: ONNX wants an output to have one.
-        shape = [*known] if len(known) == len(port.dims) else [None] * len(port.dims)
-    return value_info(name, derived.tensor_type.elem_type, shape)
-
-
-def _bounds(tensor: Tensor) -> tuple[str, str | None]:
-    """The shape of an input as IR wrote it, where it says more than ONNX can: intervals."""
-    parameter: Parameter = tensor.__dict__["parameter"]
-    shape = parameter.data.get("shape", "")
-    return parameter.layer.name, shape if ".." in shape and "..." not in shape else None

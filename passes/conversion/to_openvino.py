@@ -14,13 +14,15 @@ from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Node, Tensor, Variable, new_variable
 from maxfold.model.model import Model
 from maxfold.model.openvino.ir import Layer, Net, Parameter, Port, Result
-from maxfold.model.openvino.reader import join_names
+from maxfold.model.openvino.reader import join_names, split_names
 from maxfold.model.openvino.text import precision
 from maxfold.model.order import sorted_nodes
 from maxfold.model.view import View, domain_of
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.names import symbols_to_rt_info
+from maxfold.passes.conversion.names import shapes_to_rt_info
 from maxfold.passes.conversion.site import Shape, Site, Target
+from maxfold.passes.conversion.version_10 import VERSION as VERSION_10
+from maxfold.passes.conversion.version_10 import name_layers, shown_input, shown_output
 from maxfold.passes.conversion.walk import Refusals, row_for
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 # The rows were compared with the operators of these operator sets.
 NEWEST_KNOWN_OPSET = 28
+_NEWER = "write version 11"
 
 
 class OpenvinoSite(Site):
@@ -69,12 +72,22 @@ class OpenvinoSite(Site):
         return node.outputs[0] if outputs == 1 else list(node.outputs)
 
     def _bind(self, output: Tensor, tensor: Tensor) -> None:
-        """Gives the tensor the names of the output; one that another has already named gets them too."""
+        """Gives the tensor the names of the output; one that another has already named gets them too.
+
+        A graph output that is another name of an input or of another output stays a tensor of its own: OpenVINO, once
+        it has compiled a model, knows only one of the names that a tensor has as results.
+        """
+        is_output = self._view.is_graph_output(output)
+        if is_output and tensor in self._target.shown:
+            tensor = self._copy(tensor, self._view.dtype(output))
         self._target.tensors[output] = tensor
         if not output.name:
             return
+        if is_output:
+            self._target.shown.add(tensor)
+            tensor.__dict__["shown_name"] = output.name
         port = tensor.__dict__.setdefault("port", _port(tensor))
-        port.names = join_names([*([port.names] if port.names else []), escape_name(output.name)])
+        port.names = join_names([*map(escape_name, split_names(port.names or "")), escape_name(output.name)])
         dtype, shape = self._view.dtype(output), self._view.shape(output)
         if dtype is not None and not isinstance(tensor, Constant):
             port.precision = precision(dtype)
@@ -83,6 +96,15 @@ class OpenvinoSite(Site):
         if producer is not None and producer.outputs[0] is tensor and not producer.__dict__.get("is_named"):
             producer.name = self.node.name or output.name
             producer.__dict__["is_named"] = True
+
+    def _copy(self, tensor: Tensor, dtype: DType | None) -> Tensor:
+        """An operation that gives what it reads. OpenVINO's own Identity is of operator set 16, which only recent
+        releases read; to the type that a tensor has, its Convert does as well."""
+        if dtype is None or dtype.openvino is None or dtype.kind == "string" or dtype.is_packed:
+            copied: Tensor = self.add("Identity", [tensor], opset=16)
+        else:
+            copied = self.add("Convert", [tensor], {"destination_type": dtype.openvino})
+        return copied
 
 
 def spell(value: Any) -> str:
@@ -114,10 +136,10 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
     graph = model.graph
     target = Target(graph.name or "model")
     for tensor in graph.inputs:
-        refusals.attempt("graph input", tensor.name, lambda tensor=tensor: _input(tensor, target, model))  # type: ignore[misc]
+        refusals.attempt("graph input", tensor.name, lambda tensor=tensor: _input(tensor, target, model, ir_version))  # type: ignore[misc]
     for constant in graph.constants:
         if constant not in target.tensors:
-            refusals.attempt("constant", constant.name, lambda constant=constant: _constant(constant, target))  # type: ignore[misc]
+            refusals.attempt("constant", constant.name, lambda constant=constant: _constant(constant, target, view))  # type: ignore[misc]
     if model.functions:
         view_functions = {function.name for function in model.functions}
         for node in graph.nodes:
@@ -125,11 +147,16 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
                 refusals.add(node.op, "it is a model-local function", node.name)
     for node in sorted_nodes(graph):
         refusals.attempt_node(node, target, partial(_row, node, view, table), partial(_convert, node, target, view))
+    for output in graph.outputs:
+        refusals.attempt("graph output", output.name, partial(_check_output, output, model, view, ir_version))
     refusals.raise_if_any()
     _outputs(model, target)
     converted = target.graph
-    net = Net(ir_version, graph.name or "model", {}, symbols_to_rt_info(model))
-    return Model(graph=converted, path=model.path, file_bytes=model.file_bytes, format="openvino", net=net)
+    net = Net(ir_version, graph.name or "model", {}, shapes_to_rt_info(model))
+    made = Model(graph=converted, path=model.path, file_bytes=model.file_bytes, format="openvino", net=net)
+    if ir_version == VERSION_10:
+        name_layers(made)
+    return made
 
 
 def _row(node: Node, view: View, table: Any) -> Row:
@@ -159,7 +186,7 @@ def _convert(node: Node, target: Target, view: View, row: Row) -> None:
     row.to_openvino(OpenvinoSite(node, target, view))
 
 
-def _input(tensor: Tensor, target: Target, model: Model) -> None:
+def _input(tensor: Tensor, target: Target, model: Model, ir_version: int) -> None:
     if isinstance(tensor, Constant):
         if model.ir_version >= 4:
             raise UnsupportedError("it has a default value, which IR cannot hold")
@@ -169,6 +196,10 @@ def _input(tensor: Tensor, target: Target, model: Model) -> None:
     dtype = None if tensor.dtype is None else from_numpy(tensor.dtype)
     if dtype is None or dtype.openvino is None:
         raise UnsupportedError(f"its element type {dtype or tensor.dtype} does not exist in OpenVINO")
+    if ir_version == VERSION_10 and shown_input(dtype) is not dtype:
+        raise UnsupportedError(
+            f"OpenVINO shows an input of type {dtype} of an IR of version 10 as f32; write version 11"
+        )
     made = new_variable(target.fresh(tensor.name), target.graph)
     made.dtype, made.shape = tensor.dtype, tensor.shape
     made.__dict__["port"] = Port(precision(dtype), _dims(tensor), escape_name(tensor.name))
@@ -176,9 +207,10 @@ def _input(tensor: Tensor, target: Target, model: Model) -> None:
     made.__dict__["parameter"] = Parameter(Layer(tensor.name, "Parameter", "opset1"), data, -1)
     target.graph.inputs.append(made)
     target.tensors[tensor] = made
+    target.shown.add(made)
 
 
-def _constant(constant: Constant, target: Target) -> None:
+def _constant(constant: Constant, target: Target, view: View) -> None:
     dtype = constant.data.dtype
     if dtype is None or dtype.openvino is None:
         raise UnsupportedError(f"its element type {dtype} does not exist in OpenVINO")
@@ -188,6 +220,24 @@ def _constant(constant: Constant, target: Target) -> None:
     made = target.constant(data, constant.name)
     made.__dict__["port"] = Port(precision(dtype), [], escape_name(constant.name))
     target.tensors[constant] = made
+    if view.is_graph_output(constant):
+        target.shown.add(made)
+        made.__dict__["shown_name"] = constant.name
+
+
+def _check_output(tensor: Tensor, model: Model, view: View, ir_version: int) -> None:
+    """Raises `UnsupportedError` for an output that OpenVINO would show otherwise than the model does."""
+    if sum(tensor is output for output in model.graph.outputs) > 1:
+        raise UnsupportedError("it is listed twice, and OpenVINO shows a tensor under one name once")
+    if ir_version != VERSION_10:
+        return
+    if any(tensor is known for known in model.graph.inputs):
+        raise UnsupportedError(f"it is an input too, which an IR of version 10 cannot hold; {_NEWER}")
+    dtype = view.dtype(tensor)
+    if dtype is None or shown_output(dtype) is not dtype:
+        own = "its unknown type" if dtype is None else dtype.openvino
+        shown = "f32 or i32" if dtype is None else shown_output(dtype).openvino
+        raise UnsupportedError(f"OpenVINO shows {own} of an output of an IR of version 10 as {shown}; {_NEWER}")
 
 
 def _dense(data: SparseData, dtype: DType) -> TensorData:

@@ -10,7 +10,7 @@ names; outputs are taken from anywhere. Each node runs while the model is made, 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,12 +77,15 @@ _CHOOSERS = {
 }  # fmt: skip
 
 
-def random_model(seed: int, *, finite: bool | None = None) -> RandomModel:
-    """The model of a seed. Raises `NoModelError` where it is invalid or ONNX Runtime does not run it."""
+def random_model(seed: int, *, finite: bool | None = None, operators: Container[str] | None = None) -> RandomModel:
+    """The model of a seed; with `operators` only these are in it, and no defaults that a caller may override.
+
+    Raises `NoModelError` where it is invalid or ONNX Runtime does not run it.
+    """
     source = random.Random(seed)
     opset = source.choice(OPSETS)
     is_finite = source.random() < 0.6 if finite is None else finite
-    b = Builder(seed, opset, finite=is_finite, half=source.random() < 0.25)
+    b = Builder(seed, opset, finite=is_finite, half=source.random() < 0.25, operators=operators)
     _inputs(b)
     wanted = b.random.randint(5, 40)
     for _ in range(_MOST_TRIES * wanted):

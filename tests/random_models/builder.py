@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,12 +78,16 @@ class Scope:
 class Builder:
     """What makers of nodes work with."""
 
-    def __init__(self, seed: int, opset: int, *, finite: bool, half: bool) -> None:
+    def __init__(
+        self, seed: int, opset: int, *, finite: bool, half: bool, operators: Container[str] | None = None
+    ) -> None:
         self.random = random.Random(seed)
         self.source = np.random.default_rng(seed)
         self.opset = opset
         self.finite = finite
         self.half = half
+        # What nodes may be; there are then no defaults either.
+        self.operators = operators
         self.depth = 0
         self.count = 0
         self.scope = Scope()
@@ -129,7 +133,7 @@ class Builder:
             return self.scope.constants[key]
         value = Value(self.name("k"), (array,) * SETS, is_constant=True)
         how = self.random.random()
-        if self.depth == 0 and how > 0.93:
+        if self.depth == 0 and how > 0.93 and self.operators is None:
             return self.default(value, free=free)
         if how < 0.4:
             self.scope.nodes.append(_constant_node(value.name, array, short=self.chance(0.5) and self.opset >= 12))
@@ -234,6 +238,8 @@ class Builder:
         return self.add(Value(copy.output[0], held))
 
     def _run(self, node: NodeProto, *, is_drawn: bool) -> list[tuple[Array, ...]]:
+        if self.operators is not None and node.op_type not in self.operators:
+            raise Refused("not to be part of the model")
         read = dict.fromkeys(name for name in node.input if name)
         for graph in trial.subgraphs(node):
             read.update(dict.fromkeys(trial.captured(graph)))

@@ -23,6 +23,8 @@ _HARD_SWISH_OPSET, _MISH_OPSET, _GELU_OPSET = 14, 18, 20
 # Selu's defaults were rounded to five digits before operator set 6.
 _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 _SELU_FIRST_ALPHA, _SELU_FIRST_GAMMA = 1.673200011253357, 1.0506999492645264
+# Narrower integers have no Max in ONNX Runtime.
+_RELU_BITS = 32
 _GELU_MODES = {"none": "ERF", "tanh": "TANH"}
 
 
@@ -49,6 +51,15 @@ def _selu_to_onnx(site: OnnxSite) -> None:
 def _hard_sigmoid_to_openvino(site: OpenvinoSite) -> None:
     alpha, beta = site.attribute("alpha", 0.2), site.attribute("beta", 0.5)
     site.result(site.add("HardSigmoid", [site.input(0), scalar_like(site, alpha), scalar_like(site, beta)]))
+
+
+def _relu_to_onnx(site: OnnxSite) -> None:
+    """ONNX Runtime has the Max of most integers, the Relu of hardly any."""
+    x, dtype = site.input(0), dtype_of(site)
+    if dtype.kind == "float" or dtype.bits < _RELU_BITS:
+        site.result(site.add("Relu", [x]))
+    else:
+        site.result(site.add("Max", [x, scalar_like(site, 0)]))
 
 
 def _hard_sigmoid_to_onnx(site: OnnxSite) -> None:
@@ -168,7 +179,10 @@ def _shrunk(
 
 
 ROWS: tuple[Row, ...] = (
-    unary_row("Relu", "ReLU", limits="OpenVINO's CPU gives 0 for NaN, and computes integers in float32."),
+    unary_row(
+        "Relu", "ReLU", to_onnx=_relu_to_onnx,
+        limits="OpenVINO's CPU gives 0 for NaN, and computes integers in float32. Wide integers become Max.",
+    ),
     unary_row("Sigmoid", "Sigmoid", tolerance=APPROXIMATE),
     unary_row("Tanh", "Tanh", tolerance=APPROXIMATE),
     unary_row("Softplus", "SoftPlus", opset=4, has_hint=False, tolerance=APPROXIMATE),

@@ -76,7 +76,10 @@ def _convert_to_onnx(site: OnnxSite) -> None:
     to = from_openvino(name)
     if to is None or to.onnx is None:
         raise UnsupportedError(f"ONNX has no {name}")
-    site.result(site.add("Cast", site.inputs(), {"to": to.onnx, **_without_saturation(site, to)}))
+    if site.dtype(0) is to:
+        site.result(site.add("Identity", site.inputs()))
+    else:
+        site.result(site.add("Cast", site.inputs(), {"to": to.onnx, **_without_saturation(site, to)}))
 
 
 def _without_saturation(site: OnnxSite, to: DType | None) -> dict[str, int]:
@@ -170,7 +173,7 @@ ROWS: tuple[Row, ...] = (
         _identity_to_openvino,
         same_to_onnx("Identity"),
         openvino_versions=(16, 0),
-        limits="ONNX's Identity becomes another name for its input.",
+        limits="ONNX's Identity becomes another name for its input, and a Convert where both are inputs or outputs.",
     ),
     Row(
         "Dropout",
@@ -179,6 +182,6 @@ ROWS: tuple[Row, ...] = (
         _dropout_to_openvino,
         None,
         onnx_attributes=LEGACY_HINT | {"is_test", "ratio", "seed"},
-        limits="Becomes another name for its input; training mode and a mask that is used are refused.",
+        limits="Becomes another name for its input, or a Convert; training mode and a mask that is used are refused.",
     ),
 )

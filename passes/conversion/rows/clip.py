@@ -9,6 +9,7 @@ import numpy as np
 
 from maxfold.model.data import Array
 from maxfold.model.dtypes import DType
+from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
@@ -40,10 +41,20 @@ def _to_openvino(site: OpenvinoSite) -> None:
         return
     # In this order NaN comes through OpenVINO's Maximum and Minimum.
     result = site.input(0)
-    for index, operation in ((1, "Maximum"), (2, "Minimum")):
-        if site.has_input(index):
-            result = site.add(operation, [site.input(index), result], {BROADCAST: "numpy"})
+    for index, operation, end in ((1, "Maximum", -1), (2, "Minimum", 1)):
+        bound = site.input(index) if site.has_input(index) else _end_of_range(site, end)
+        if bound is not None:
+            result = site.add(operation, [bound, result], {BROADCAST: "numpy"})
     site.result(result)
+
+
+def _end_of_range(site: OpenvinoSite, sign: int) -> Tensor | None:
+    """The largest finite number of the type, which ONNX clips to where a bound is left out; None for integers, which
+    have nothing beyond."""
+    dtype = dtype_of(site)
+    if dtype.kind != "float":
+        return None
+    return site.constant(sign * ml_dtypes.finfo(dtype.numpy).max, dtype.numpy)  # type: ignore[no-untyped-call]
 
 
 def _clamp(site: OpenvinoSite, low: float, high: float) -> None:

@@ -211,3 +211,11 @@ def test_shrink(dtype: Any, lambd: float, bias: float, tmp_path: Path) -> None:
 def test_shrink_of_integers_that_is_refused(dtype: Any, attributes: dict[str, float], tmp_path: Path) -> None:
     model, _ = judged.one_node("Shrink", {"x": np.ones(2, dtype)}, opset=9, **attributes)
     judged.assert_refused_in_openvino(model, tmp_path, "cannot be computed with in")
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [(np.int32, "Max"), (np.int64, "Max"), (np.int8, "Relu")])
+def test_relu_of_integers_is_what_onnxruntime_has(dtype: Any, expected: str, tmp_path: Path) -> None:
+    x, values = ov.parameter([4], dtype), np.array([-5, -1, 0, 7], dtype)
+    operators, (result,) = elementwise.run_in_onnx([ov.relu(x)], [x], [values], tmp_path, opset=17)
+    np.testing.assert_array_equal(result, np.maximum(values, 0))
+    assert (operators, result.dtype) == ([expected], values.dtype)

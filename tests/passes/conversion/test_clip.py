@@ -98,3 +98,18 @@ def test_clamps_that_have_no_clip(tmp_path: Path) -> None:
         elementwise.run_in_onnx([ov.clamp(x, 0.5, 1.0)], [x], [], tmp_path, edits={'min="0.5"': 'min="3"'})
     x = ov.parameter([5], np.int32)
     judged.assert_refused_in_onnx([ov.clamp(x, 0.25, 0.75)], [x], tmp_path, "there is no int32 between its min 0.25")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("name", ["low", "high"])
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_a_bound_that_is_left_out_is_the_largest_finite_number(
+    dtype: Any, name: str, is_constant: bool, tmp_path: Path
+) -> None:
+    x = np.array([-INF, -1, 2, INF], dtype)
+    inputs: dict[str, Any] = {"x": x, "low": "", "high": "", name: np.array(1, dtype)}
+    model, values = judged.one_node("Clip", inputs, opset=13, constants=[name] if is_constant else ())
+    largest = np.finfo(dtype).max
+    expected = np.clip(x, -largest if name == "high" else dtype(1), largest if name == "low" else dtype(1))
+    case = harness.Case("clip", model, values, [expected])
+    harness.assert_close(harness.round_trip(case, tmp_path), [expected], rtol=0, atol=0)
