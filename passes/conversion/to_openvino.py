@@ -197,9 +197,8 @@ def _input(tensor: Tensor, target: Target, model: Model, ir_version: int) -> Non
     if dtype is None or dtype.openvino is None:
         raise UnsupportedError(f"its element type {dtype or tensor.dtype} does not exist in OpenVINO")
     if ir_version == VERSION_10 and shown_input(dtype) is not dtype:
-        raise UnsupportedError(
-            f"OpenVINO shows an input of type {dtype} of an IR of version 10 as f32; write version 11"
-        )
+        shown = shown_input(dtype).openvino
+        raise UnsupportedError(f"OpenVINO shows an {dtype.openvino} input of an IR of version 10 as {shown}; {_NEWER}")
     made = new_variable(target.fresh(tensor.name), target.graph)
     made.dtype, made.shape = tensor.dtype, tensor.shape
     made.__dict__["port"] = Port(precision(dtype), _dims(tensor), escape_name(tensor.name))
