@@ -9,7 +9,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass, named_results
-from maxfold.passes.nodes import integer, operand
+from maxfold.passes.nodes import integer, operand, other_power
 from maxfold.passes.rule import Decline, Match, frozen
 from maxfold.passes.slices import bounds
 
@@ -40,11 +40,13 @@ class _Hoisted:
 class HoistAboveSplit(SingleRulePass):
     """An arithmetic operator with a scalar constant, or a product with itself, or a Slice along other axes.
 
-    Removes all of these nodes but one.
+    Removes all of these nodes but one. Where the last axis is split, powers of floats need `--math relaxed`, and those
+    of integers stay.
     """
 
     name: ClassVar[str] = "hoist-above-split"
     summary: ClassVar[str] = "do once before a Split what is done to all its results with the same constants"
+    mode: ClassVar[str] = "exact, more with relaxed"
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Split")})
     results: ClassVar[int | None] = None
 
@@ -62,7 +64,15 @@ class HoistAboveSplit(SingleRulePass):
             reason = _why_not_moved(reader, view) or view.why_fixed(tensor)
             if reason is not None:
                 return Decline(reason)
-        return _Hoisted(node, tuple(readers))
+        return _other_power(readers, node, view) or _Hoisted(node, tuple(readers))
+
+
+def _other_power(readers: Sequence[Node], split: Node, view: View) -> Decline | None:
+    """The refusal of a power; ONNX Runtime goes by whether the last axis has one element, which other axes leave."""
+    rank = view.rank(split.inputs[0])
+    if rank and integer(split, "axis", 0) % rank != rank - 1:
+        return None
+    return other_power(readers[0], view, len(readers) - 1)
 
 
 def _only_reader(tensor: Tensor, view: View) -> Node | None:

@@ -12,7 +12,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass, named_results
-from maxfold.passes.nodes import growth_bytes, integer, known_integers, operand, why_not_absorbed
+from maxfold.passes.nodes import growth_bytes, integer, known_integers, operand, other_power, why_not_absorbed
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES, why_not_merged
 from maxfold.passes.rule import Decline, Match, frozen
 
@@ -55,12 +55,14 @@ class _Hoisted:
 class HoistReshapes(SingleRulePass):
     """Reshape(f(c)) is f(Reshape(c)) for elementwise f, also with operands of one element.
 
-    Removes the Reshape. `max_growth_bytes`: how much the file may grow where the constant is used elsewhere too.
+    Removes the Reshape. Powers of floats, which ONNX Runtime computes by the shape, need `--math relaxed`.
+    `max_growth_bytes`: how much the file may grow where the constant is used elsewhere too.
     """
 
     max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     name: ClassVar[str] = "hoist-reshapes"
     summary: ClassVar[str] = "move a Reshape through elementwise operators into the constant they begin with"
+    mode: ClassVar[str] = "exact, more with relaxed"
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Reshape")})
 
     def match(self, node: Node, view: View) -> Match | Decline | None:
@@ -86,6 +88,9 @@ class HoistReshapes(SingleRulePass):
         reason = why_not_merged(tensor, view) or why_not_absorbed(chain, node, view)
         if reason is not None:
             return Decline(reason)
+        refusals = [refusal for maker in chain if (refusal := other_power(maker, view, 1)) is not None]
+        if refusals:
+            return refusals[-1]
         growth = growth_bytes([(dtype, shape)], Counter([tensor]), view)
         if growth > self.max_growth_bytes:
             return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")

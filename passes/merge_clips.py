@@ -109,7 +109,16 @@ class ClipOfClip(Rule):
         zeros = [bound.value for bound in (*first, *second) if bound.value == 0]
         if len({math.copysign(1, zero) for zero in zeros}) > 1:
             return Decline("bounds are zeros of different signs")
+        if dtype.kind == "float" and _gives_zero(first, second):
+            return Decline("the result is 0 for every number, which one Clip would not make of -0.0")
         return OneClip(node, inner, (_within(first[0], second), _within(first[1], second)))
+
+
+def _gives_zero(first: Interval, second: Interval) -> bool:
+    """Whether the intervals are apart, and the second's bound next to the first one is 0."""
+    if first[1].value < second[0].value:
+        return second[0].value == 0
+    return first[0].value > second[1].value == 0
 
 
 def _within(bound: Bound, interval: Interval) -> Bound:

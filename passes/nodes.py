@@ -159,6 +159,21 @@ def bypassed(node: Node, tensor: Tensor, view: View) -> Match | Decline:
     return GivesOperand(node, tensor) if reason is None else Decline(reason)
 
 
+def other_power(node: Node, view: View, gain: int) -> Decline | None:
+    """Why a Pow may not be computed on tensors of other shapes, None where it may, and for all other operators.
+
+    Where several elements in a row have one exponent of 2 or 3, ONNX Runtime multiplies, elsewhere it calls a function.
+    """
+    if node.op != "Pow":
+        return None
+    dtype = view.dtype(node.outputs[0])
+    if dtype is None or dtype.kind != "float":
+        return Decline("powers of integers may be computed in another way in other shapes")
+    if view.math == "relaxed":
+        return None
+    return Decline("Pow may round differently in other shapes; only with --math relaxed", relaxed_gain=gain)
+
+
 def growth_bytes(made: Iterable[tuple[DType, tuple[int, ...]]], dying: Counter[Constant], view: View) -> int:
     """Bytes that a rewrite adds to the file: constants made, without those all of whose uses (`dying`) go."""
     gone = sum(constant.data.nbytes for constant, uses in dying.items() if view.dies_with(constant, uses))

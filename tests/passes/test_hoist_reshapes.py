@@ -60,6 +60,14 @@ def test_what_stays(body: str, head: str, reason: str | None) -> None:
     assert (result.changes, result.reasons) == (0, [] if reason is None else [reason])
 
 
+def test_powers_depend_on_the_shape() -> None:
+    source = source_of("p = Pow(c, s)\n y = Reshape(p, shape)")
+    exact = hoisted(source)
+    assert exact.reasons == ["Pow may round differently in other shapes; only with --math relaxed"]
+    assert exact.declines[0].relaxed_gain == 1
+    assert nodes(hoisted(source, math="relaxed")) == "y = Pow(y_constant, s)"
+
+
 def test_growth_and_kept_names() -> None:
     body = "p = Div(c, s)\n y = Reshape(p, shape)"
     shared = source_of(f"{body}\n z = Mul(c, s)", HEAD)

@@ -14,7 +14,7 @@ from tests.text import model
 
 F32 = np.float32
 BOUNDS = (None, -1.0, 2.0, 5.0)
-X = np.array([-np.inf, -3, -1, -0.5, 0.0, 1, 2, 3, 5, 7, np.inf], F32)
+X = np.array([-np.inf, -3, -1, -0.5, -0.0, 0.0, 1, 2, 3, 5, 7, np.inf], F32)
 
 
 def clips(body: str, *, kind: str = "float", opset: int = 17, math: str = "exact", **constants: Any) -> Outcome:
@@ -58,6 +58,24 @@ def test_intervals_apart_leave_one_number() -> None:
     assert_same_results(result, a=X, p=np.array(0, F32))
 
 
+ZEROS = (None, -2.0, -1.0, 0.0, 1.0, 2.0)
+_IN_ORDER = [pair for pair in itertools.product(ZEROS, repeat=2) if None in pair or pair[0] <= pair[1]]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize("first", _IN_ORDER)
+def test_zeros_keep_their_sign(first: tuple[float | None, float | None], zero: float) -> None:
+    declined = 0
+    for second in _IN_ORDER:
+        inner, constants = call(*first, "i")
+        outer, more = call(*second, "o")
+        every = {name: value or F32(zero) for name, value in (constants | more).items()}
+        result = clips(f"b = Clip(a, {inner}) c = Clip(b, {outer})", **every)
+        declined += not result.changes
+        assert_same_results(result, a=np.append(X, F32(np.nan)), p=np.array(0, F32))
+    assert declined <= 4
+
+
 def test_attributes_before_operator_set_11() -> None:
     result = clips("b = Clip<min = 0.0>(a) c = Clip<min = -1.0, max = 6.0>(b)", opset=6)
     assert nodes(result) == "c = Clip<max=6.0, min=0.0>(a)\ny = Identity(c)"
@@ -72,10 +90,18 @@ def test_attributes_before_operator_set_11() -> None:
         ("b = Clip(a, zero, one) c = Clip(b, one, zero)", "a lower bound is above the upper one"),
         ("b = Clip(a, nan, one) c = Clip(b, zero, one)", "a lower bound is above the upper one"),
         ("b = Clip(a, zero, one) c = Clip(b, minus, one)", "bounds are zeros of different signs"),
+        (
+            "b = Clip(a, one) c = Clip(b, , zero)",
+            "the result is 0 for every number, which one Clip would not make of -0.0",
+        ),
+        (
+            "b = Clip(a, , less) c = Clip(b, zero)",
+            "the result is 0 for every number, which one Clip would not make of -0.0",
+        ),
     ],
 )
 def test_reasons(body: str, reason: str) -> None:
-    constants = {"zero": F32(0), "one": F32(1), "nan": F32(np.nan), "minus": F32(-0.0)}
+    constants = {"zero": F32(0), "one": F32(1), "nan": F32(np.nan), "minus": F32(-0.0), "less": F32(-1)}
     result = clips(body, **{name: value for name, value in constants.items() if name in body})
     assert (result.changes, result.reasons) == (0, [reason])
 
