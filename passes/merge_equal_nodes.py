@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from google.protobuf.message import Message
-
-from maxfold.model.attributes import AttributeRef
-from maxfold.model.data import SparseData
 from maxfold.model.edit import Edit
-from maxfold.model.graph import Constant, Graph, Node, Tensor
+from maxfold.model.graph import Graph, Node, Tensor
 from maxfold.model.order import in_order
-from maxfold.model.view import domain_of
+from maxfold.passes.numbering import node_key
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
-
-# Dropout draws where it trains; where not, it goes by another pass.
-_DRAWS = {
-    "Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-}  # fmt: skip
-# The bits of the result do not depend on the order of the two operands, payloads of NaN aside.
-_COMMUTATIVE = {"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Mul", "Or", "Xor"}
-# Before this operator set the second operand of these was broadcast to the first alone.
-_BROADCASTING_OPSET = 7
-_DOMAINS = ("", "ai.onnx.ml")
-# Tensors in attributes of more bytes are weights, which nobody reads for this.
-_SMALL_BYTES = 4096
-
-
-class _Incomparable(Exception):  # noqa: N818  # no error: such a node is like no other
-    """An attribute that nodes are not compared by."""
 
 
 class MergeEqualNodes(Pass):
@@ -65,11 +44,12 @@ class _Scope:
         self._first: dict[Hashable, Node] = {}
         # Where a node that goes makes a graph output, the node that stays takes over its tensor: both are one value.
         self._same_as: dict[Tensor, Tensor] = {}
+        self._numbers: dict[Tensor, int] = {}
 
     def merge(self, scope: Graph) -> int:
         changes = 0
         for node in in_order(scope):
-            key = self._key(node)
+            key = node_key(node, self._edit, self._number)
             if key is None:
                 continue
             first = self._first.setdefault(key, node)
@@ -84,28 +64,8 @@ class _Scope:
                 self._declines.append(DeclineRecord(MergeEqualNodes.name, shown, node.op, reason))
         return changes
 
-    def _key(self, node: Node) -> Hashable:
-        """What a node computes, None where it is to be merged with no other."""
-        opset = self._edit.opset(node)
-        domain = domain_of(node)
-        if opset is None or domain not in _DOMAINS or self._edit.is_function_call(node) or node.op in _DRAWS:
-            return None
-        if not any(tensor.name for tensor in node.outputs):
-            return None
-        operands = [self._value(tensor) for tensor in node.inputs]
-        while operands and operands[-1] is None:
-            operands.pop()
-        if not domain and node.op in _COMMUTATIVE and opset >= _BROADCASTING_OPSET:
-            operands.sort(key=id)
-        try:
-            attributes = frozenset((name, _attribute(value)) for name, value in node.attrs.items())
-        except _Incomparable:
-            return None
-        named = tuple(bool(tensor.name) for tensor in node.outputs)
-        return domain, node.op, tuple(operands), attributes, named
-
-    def _value(self, tensor: Tensor) -> Tensor | None:
-        return self._same_as.get(tensor, tensor) if tensor.name else None
+    def _number(self, tensor: Tensor) -> int:
+        return self._numbers.setdefault(self._same_as.get(tensor, tensor), len(self._numbers))
 
     def _why_not(self, first: Node, node: Node) -> str | None:
         if self._edit.is_kept(node):
@@ -122,27 +82,3 @@ class _Scope:
                 self._same_as[own] = self._same_as.get(other, other)
                 self._edit.replace_uses(own, other)
         self._edit.remove_node(node)
-
-
-def _attribute(value: Any) -> Hashable:
-    """What an attribute is compared by: floats by their bits, small tensors by their bytes."""
-    if isinstance(value, float):
-        return "float", struct.pack("<d", value)
-    if isinstance(value, (bool, int, str, bytes)):
-        return type(value).__name__, value
-    if isinstance(value, AttributeRef):
-        return "reference", value.name, str(value.type)
-    if isinstance(value, (list, tuple)):
-        return "list", tuple(_attribute(item) for item in value)
-    if isinstance(value, Message):
-        return type(value).__name__, value.SerializeToString(deterministic=True)
-    if isinstance(value, Constant):
-        return _tensor(value)
-    raise _Incomparable
-
-
-def _tensor(constant: Constant) -> Hashable:
-    data = constant.data
-    if data.dtype is None or isinstance(data, SparseData) or data.nbytes > _SMALL_BYTES:
-        raise _Incomparable
-    return "tensor", data.dtype.name, data.shape, data.contents().key()
