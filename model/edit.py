@@ -224,6 +224,19 @@ class Edit(View):
         """
         splice.replace_results(self, node, tensors)
 
+    def hoist(
+        self, graph: Graph, nodes: Sequence[Node], constants: Sequence[Constant], twins: Sequence[Node | Constant]
+    ) -> None:
+        """Moves nodes of a graph inside a node, in their order, and constants that they read, in front of that node.
+
+        `twins` will be removed, so that their names are free. Names stay where no other scope has them.
+        """
+        splice.hoist(self, graph, nodes, constants, twins)
+
+    def drop_results(self, node: Node, places: Sequence[int]) -> None:
+        """Lets an If give some of its results no more, which nothing reads any more, or are made otherwise."""
+        splice.drop_results(self, node, places)
+
     def copy_function(self, function: Function, call: Node) -> Graph:
         """The body of a function with the attributes of a call, in no scope; see `inline_graph`."""
         body = copy_body(function, arguments(function, call), call.scope, self._names)

@@ -56,6 +56,11 @@ class NameAllocator:
         for counter, names in zip(self._definitions(scope), _defined_in(scope, nodes), strict=True):
             counter.subtract(names)
 
+    def free(self, scope: Graph, tensors: Iterable[str], nodes: Iterable[str]) -> None:
+        """Names that a scope defines once are free: what has them goes, or is moved."""
+        for counter, names in zip(self._definitions(scope), (tensors, nodes), strict=True):
+            counter.subtract(names)
+
     def carried(self, name: str, scope: Graph, *, is_node: bool = False) -> str:
         """The name of a tensor (or node) that comes into a scope: its own where neither it nor one around or inside
         has that."""

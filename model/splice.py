@@ -181,6 +181,61 @@ def replace_results(edit: Edit, node: Node, tensors: Sequence[Tensor]) -> None:
     edit.remove_node(node)
 
 
+def hoist(
+    edit: Edit,
+    graph: Graph,
+    nodes: Sequence[Node],
+    constants: Sequence[Constant],
+    twins: Sequence[Node | Constant],
+) -> None:
+    """See `Edit.hoist`."""
+    before = graph.parent
+    assert before is not None
+    for item in (*nodes, *constants, *twins):
+        _free(edit, item)
+    moved: list[Tensor] = [*constants, *(tensor for node in nodes for tensor in node.outputs)]
+    names = {tensor.name: _carried(edit, tensor.name, graph, before.scope) for tensor in moved if tensor.name}
+    _move_declarations(edit, graph, before.scope, {tensor.name: tensor for tensor in moved}, [], names)
+    graph.forgotten.update(names)
+    for tensor in moved:
+        _rename(edit, tensor, names.get(tensor.name, ""))
+        tensor.scope = before.scope
+    gone, left = set(nodes), set(constants)
+    graph.nodes[:] = [node for node in graph.nodes if node not in gone]
+    graph.constants[:] = [constant for constant in graph.constants if constant not in left]
+    _move_constants(edit, constants, before.scope)
+    for node in nodes:
+        node.name = edit._names.carried(node.name, before.scope, is_node=True)
+        _move_node(edit, node, before)
+    edit._before.setdefault(before, []).extend(nodes)
+    edit._disordered.add(before.scope)
+    edit._is_outdated = True
+
+
+def _free(edit: Edit, item: Node | Constant) -> None:
+    if isinstance(item, Node):
+        edit._names.free(item.scope, [tensor.name for tensor in item.outputs if tensor.name], [item.name])
+    else:
+        edit._names.free(item.scope, [item.name], [item.origin.name] if item.is_node else [])
+
+
+def drop_results(edit: Edit, node: Node, places: Sequence[int]) -> None:
+    """See `Edit.drop_results`."""
+    for place in sorted(places, reverse=True):
+        for graph in subgraphs(node):
+            edit._release_output(graph.outputs[place])
+            del graph.outputs[place]
+            del graph.output_info[place : place + 1]
+        result = node.outputs[place]
+        list.__delitem__(node.outputs, place)
+        if result.inputs and result.inputs[0] is node:
+            list.__setitem__(result.inputs, slice(None), [])
+        if not edit.is_graph_output(result):
+            result.scope.forgotten.add(result.name)
+    edit._is_outdated = True
+    edit._touched[node] = None
+
+
 def remove_function(edit: Edit, function: Function) -> None:
     """See `Edit.remove_function`."""
     edit.model.functions.remove(function)

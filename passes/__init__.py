@@ -22,6 +22,7 @@ from maxfold.passes.fuse_space_to_depth import FuseSpaceToDepth
 from maxfold.passes.fuse_sums_of_squares import FuseSumsOfSquares
 from maxfold.passes.fuse_swish import FuseSwish
 from maxfold.passes.hoist_above_split import HoistAboveSplit
+from maxfold.passes.hoist_from_branches import HoistFromBranches
 from maxfold.passes.hoist_reshapes import HoistReshapes
 from maxfold.passes.inline_constant_if import InlineConstantIf
 from maxfold.passes.inline_functions import InlineFunctions
@@ -107,6 +108,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     FuseScales,
     MergeEqualNodes,
     MergeEqualValues,
+    HoistFromBranches,
     RemoveDeadNodes,
     ShareConstants,
 )

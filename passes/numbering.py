@@ -94,16 +94,14 @@ def _tensor(constant: Constant) -> Hashable:
 
 
 class Numbering:
-    """Numbers for the values of several graphs that see the same outer tensors.
-
-    `nodes` and `constants` list, for each graph, those that give each number.
-    """
+    """Numbers for the values of several graphs that see the same outer tensors."""
 
     def __init__(self, view: View) -> None:
         self._view = view
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[Tensor, int] = {}
         self._alike: dict[Hashable, list[Constant]] = {}
+        self._samples: dict[Constant, tuple[str, bytes]] = {}
 
     def number(self, tensor: Tensor) -> int:
         """The number of a value; a tensor of which nothing else is known has its own."""
@@ -144,12 +142,22 @@ class Numbering:
         data = constant.data
         if data.dtype is None or isinstance(data, SparseData) or self._view.constant(constant) is None:
             return self._of(constant)
-        contents = data.contents()
-        region = contents.region
-        key = data.dtype.name, data.shape, contents.form, region.nbytes, region.sample(_SAMPLE_BYTES)
-        alike = self._alike.setdefault(key, [])
-        twin = next((item for item in alike if equal_groups([item.data.contents(), contents])), None)
+        # What stands alone in its size is not read.
+        alike = self._alike.setdefault((data.dtype.name, data.shape, data.nbytes), [])
+        twin = next((item for item in alike if self._is_twin(item, constant)), None)
         if twin is not None:
             return self._of(twin)
         alike.append(constant)
         return self._of(constant)
+
+    def _is_twin(self, constant: Constant, other: Constant) -> bool:
+        if self._sample(constant) != self._sample(other):
+            return False
+        return bool(equal_groups([constant.data.contents(), other.data.contents()]))
+
+    def _sample(self, constant: Constant) -> tuple[str, bytes]:
+        found = self._samples.get(constant)
+        if found is None:
+            contents = constant.data.contents()
+            found = self._samples[constant] = (contents.form, bytes(contents.region.sample(_SAMPLE_BYTES)))
+        return found

@@ -18,7 +18,7 @@ from typing import Any
 import onnx
 from onnx import ModelProto, helper
 
-from tests.random_models import elementwise, idioms, layers, movement, traps
+from tests.random_models import choices, elementwise, idioms, layers, movement, traps
 from tests.random_models.builder import Builder, Value, info
 from tests.random_models.control import control
 from tests.random_models.trial import Refused, Session, subgraphs
@@ -31,7 +31,9 @@ _MAKERS: dict[Any, int] = {
     **layers.MAKERS,
     **traps.MAKERS,
     **idioms.MAKERS,
+    **choices.MAKERS,
     control: 5,
+    choices.alike: 3,
 }
 _NAMES, _WEIGHTS = list(_MAKERS), list(_MAKERS.values())
 _MOST_TRIES = 4
@@ -116,8 +118,8 @@ def random_models(seeds: Iterable[int]) -> Iterator[RandomModel]:
 def step(b: Builder) -> None:
     """One more node, or a few that belong together."""
     (maker,) = b.random.choices(_NAMES, _WEIGHTS)
-    if maker is control:
-        control(b, step)
+    if maker in (control, choices.alike):
+        maker(b, step)
     else:
         maker(b)
 
@@ -136,7 +138,7 @@ def _inputs(b: Builder) -> None:
 def _assemble(b: Builder) -> ModelProto:
     graph = helper.make_graph(b.scope.nodes, "random", b.inputs, [], initializer=b.scope.initializers)
     read = {name for node in b.scope.nodes for name in node.input}
-    made = {name: b.known[name] for node in b.scope.nodes for name in node.output}
+    made = {name: b.known[name] for node in b.scope.nodes for name in node.output if name in b.known}
     ends = [value for name, value in made.items() if name not in read]
     chosen = b.random.sample(ends, min(len(ends), 5))
     chosen += b.random.sample(list(made.values()), min(len(made), b.random.randint(1, 3)))

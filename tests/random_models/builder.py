@@ -230,6 +230,18 @@ class Builder:
         self.scope.nodes.append(node)
         return [self.add(Value(name, held, is_constant)) for name, held in zip(node.output, results, strict=True)]
 
+    def emit_group(self, nodes: Sequence[NodeProto], results: Sequence[str]) -> list[Value]:
+        """Nodes between which sequences pass; only the `results` are values."""
+        made = {name for node in nodes for name in node.output}
+        known = {name: self.known[name] for node in nodes for name in node.input if name and name not in made}
+        feeds = [{name: value.arrays[number] for name, value in known.items()} for number in range(SETS)]
+        dtypes = {name: value.kind for name, value in known.items()}
+        found = trial.run_nodes(nodes, results, self.opset, feeds, dtypes)
+        for arrays in found:
+            _accept(arrays, self.finite)
+        self.scope.nodes.extend(nodes)
+        return [self.add(Value(name, held)) for name, held in zip(results, found, strict=True)]
+
     def append(self, copy: NodeProto) -> Value:
         """A copy of a node of one output, under another name."""
         copy.output[0] = copy.name = self.name("again")
@@ -245,7 +257,8 @@ class Builder:
             read.update(dict.fromkeys(trial.captured(graph)))
         known = {name: self.known[name] for name in read}
         feeds = [{name: value.arrays[number] for name, value in known.items()} for number in range(SETS)]
-        results = trial.run_node(node, self.opset, feeds, {name: value.kind for name, value in known.items()})
+        dtypes = {name: value.kind for name, value in known.items()}
+        results = trial.run_nodes([node], list(node.output), self.opset, feeds, dtypes)
         if is_drawn:
             results = [self._redrawn(node.name, position, found) for position, found in enumerate(results)]
         for arrays in results:

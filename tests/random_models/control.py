@@ -11,7 +11,7 @@ from tests.random_models.elementwise import truth
 from tests.random_models.trial import Refused
 from tests.random_models.values import BOOL, F32, NUMBERS
 
-_DEEPEST = 2
+DEEPEST = 2
 Step = Callable[[Builder], object]
 
 
@@ -108,6 +108,6 @@ def scan(b: Builder, step: Step) -> Value:
 
 def control(b: Builder, step: Step) -> Value:
     """One of the nodes with bodies."""
-    if b.depth >= _DEEPEST:
+    if b.depth >= DEEPEST:
         raise Refused("deep enough")
     return b.random.choice((branches, branches, loop, scan))(b, step)

@@ -203,6 +203,8 @@ def again(b: Builder) -> Value:
     node: NodeProto = b.random.choice(nodes)
     if node.op_type in RANDOM_OPERATORS or node.name.startswith(DRAWN) or node.op_type == "Constant":
         raise Refused("not to be repeated")
+    if any(name not in b.known for name in (*node.input, *node.output) if name):
+        raise Refused("a sequence")
     copy = NodeProto()
     copy.CopyFrom(node)
     if b.chance(0.2) and len(copy.input) == 2 and copy.op_type in ("Add", "Mul", "Max", "Sub"):

@@ -54,13 +54,17 @@ def aligned(array: Array) -> Array:
     return copy
 
 
-def run_node(
-    node: NodeProto, opset: int, feeds: Sequence[Mapping[str, Array]], dtypes: Mapping[str, int]
+def run_nodes(
+    nodes: Sequence[NodeProto],
+    results: Sequence[str],
+    opset: int,
+    feeds: Sequence[Mapping[str, Array]],
+    dtypes: Mapping[str, int],
 ) -> list[tuple[Array, ...]]:
-    """What each output of a node holds for each set of feeds. Raises `Refused` where ONNX Runtime does."""
+    """What results of nodes hold for each set of feeds. Raises `Refused` where ONNX Runtime does."""
     inputs = [helper.make_tensor_value_info(name, kind, None) for name, kind in dtypes.items()]
-    outputs = [ValueInfoProto(name=name) for name in node.output]
-    graph = helper.make_graph([node], "trial", inputs, outputs)
+    outputs = [ValueInfoProto(name=name) for name in results]
+    graph = helper.make_graph(nodes, "trial", inputs, outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     try:
         session = Session(model)
