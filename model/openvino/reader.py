@@ -60,8 +60,10 @@ def _net(root: Any) -> Net:
     version = root.get("version")
     if version is None or text.integer(version, "the version of <net>") not in VERSIONS:
         shown = "without a version" if version is None else f"of version {version.strip()[:20]}"
+        is_newer = version is not None and int(version) > VERSIONS[-1]
         raise ModelError(
-            f"is an IR {shown}; versions 10 and 11 can be read: convert the original model with a newer OpenVINO"
+            f"is an IR {shown}; versions 10 and 11 can be read: convert the original model with "
+            f"{'an older' if is_newer else 'a newer'} OpenVINO"
         )
     attributes = {key: value for key, value in root.attrib.items() if key not in ("name", "version")}
     extra = [deepcopy(item) for item in root if tag(item) not in ("layers", "edges")]
@@ -194,7 +196,7 @@ class _ScopeReader:
     ) -> Parameter:
         if data is None or len(tensors) != 1:
             raise ModelError(f"{what} needs a <data> element and one output port")
-        shape = text.partial_shape(data.get("shape", ""), what)
+        shape = text.partial_shape(data.get("shape", ""), f"the shape of {what}")
         dtype = text.element_type(data.get("element_type", "dynamic"), what)
         tensor = tensors[0]
         assert isinstance(tensor, Variable)

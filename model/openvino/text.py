@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from maxfold.model import dtypes
 from maxfold.model.dtypes import DType
 from maxfold.model.errors import ModelError
@@ -97,3 +99,18 @@ def _dimension(text: str, what: str) -> tuple[int, int | None]:
 def boolean(text: str, default: bool) -> bool:
     """A flag; anything that is none leaves the default, as OpenVINO does."""
     return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower(), default)
+
+
+def spell(value: object) -> str:
+    """A text, flag or number, or a list of them, as IR spells it. Raises `TypeError` for anything else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)) and not any(isinstance(item, (list, tuple)) for item in value):
+        return ", ".join(map(spell, value))
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value)).removesuffix(".0")
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    raise TypeError(f"IR has no attributes of type {type(value).__name__}")

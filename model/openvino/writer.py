@@ -31,7 +31,7 @@ from maxfold.model.openvino.ir import (
     port_of,
 )
 from maxfold.model.openvino.strings import StringData, encode_strings
-from maxfold.model.openvino.text import precision
+from maxfold.model.openvino.text import precision, spell
 from maxfold.model.output import Writer, parts_writer, real_path, write_files
 from maxfold.model.storage import Region, write_all
 
@@ -199,7 +199,8 @@ class _LayerBuilder:
         layer = layer_of(node)
         version = (node.domain or "").partition(".")[2] or "extension"
         self._head(node.name, node.op, version, None if layer is None else layer.attributes)
-        data = {key: value for key, value in node.attrs.items() if isinstance(value, str)}
+        bodies = BODY_TYPES.get(node.op, ())
+        data = {key: _spelled(node, key, value) for key, value in node.attrs.items() if key not in bodies}
         if data or node.__dict__.get("has_data"):
             self._data(data)
         if layer is not None:
@@ -289,6 +290,13 @@ class _LayerBuilder:
             if known.names is not None:
                 port.set("names", known.names)
             _add_rest(port, known)
+
+
+def _spelled(node: Node, key: str, value: object) -> str:
+    try:
+        return spell(value)
+    except TypeError as error:
+        raise ModelError(f"attribute {key!r} of layer {node.name!r} ({node.op}): {error}; give it as text") from None
 
 
 def _port(parent: Element, tensor: Tensor, port_id: str) -> Element:

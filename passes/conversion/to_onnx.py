@@ -28,13 +28,12 @@ from maxfold.passes.conversion.known import values_of
 from maxfold.passes.conversion.names import BOUNDS_KEY, shapes_of
 from maxfold.passes.conversion.onnx_interface import add_input, add_output, bounds_of, reserved_name
 from maxfold.passes.conversion.site import Shape, Site, Target
+from maxfold.passes.conversion.versions import check_model, check_openvino_version, opset_hint
 from maxfold.passes.conversion.walk import Refusals, row_for
 
 if TYPE_CHECKING:
     from maxfold.passes.conversion.row import Row
 
-# The operator sets that the rows write.
-OPSETS = (13, 21)
 DEFAULT_OPSET = 17
 # Values up to this size take part in shape inference.
 _SMALL_BYTES = 4096
@@ -95,10 +94,17 @@ class OnnxTarget(Target):
 
     def check(self, node: Node) -> None:
         """Raises `UnsupportedError` where the operator set does not have a node's operator, or not for its types."""
+        reason = self._why_not(node, self.opset)
+        if reason is not None:
+            raise UnsupportedError(reason + opset_hint(lambda opset: self._why_not(node, opset), self.opset))
+        if node in self.rejected:
+            raise UnsupportedError(f"{node.op} of operator set {self.opset} cannot be written: {self.rejected[node]}")
+
+    def _why_not(self, node: Node, opset: int) -> str | None:
         try:
-            schema = onnx.defs.get_schema(node.op, self.opset)
+            schema = onnx.defs.get_schema(node.op, opset)
         except onnx.defs.SchemaError:
-            raise UnsupportedError(f"{node.op} does not exist in operator set {self.opset}") from None
+            return f"{node.op} does not exist in operator set {opset}"
         for tensors, formals in ((node.inputs, schema.inputs), (node.outputs, schema.outputs)):
             for index, tensor in enumerate(tensors):
                 # The last formal parameter stands for all that follow where it is variadic.
@@ -108,9 +114,8 @@ class OnnxTarget(Target):
                     continue
                 name = onnx.TensorProto.DataType.Name(found.tensor_type.elem_type).lower()
                 if f"tensor({name})" not in formal.types:
-                    raise UnsupportedError(f"{node.op} of operator set {self.opset} has no {name}")
-        if node in self.rejected:
-            raise UnsupportedError(f"{node.op} of operator set {self.opset} cannot be written: {self.rejected[node]}")
+                    return f"{node.op} of operator set {opset} has no {name}"
+        return None
 
 
 class OnnxSite(Site):
@@ -156,9 +161,12 @@ class OnnxSite(Site):
     def text(self, name: str) -> str:
         """An attribute as text, its reader's default where the file does not have it."""
         value = self.node.attrs.get(name, self._defaults.get(name))
-        if not isinstance(value, str):
+        if value is None:
             raise UnsupportedError(f"its attribute {name!r} is missing")
-        return value
+        try:
+            return text.spell(value)
+        except TypeError as error:
+            raise UnsupportedError(f"its attribute {name!r} is no text: {error}") from None
 
     def flag(self, name: str) -> bool:
         """A boolean attribute; a value that is none counts as the default."""
@@ -212,6 +220,7 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
 
     Raises `ConversionError` naming everything that cannot be converted.
     """
+    check_model(model)
     refusals = Refusals("ONNX")
     graph = model.graph
     target = OnnxTarget(graph.name or "model", opset)
@@ -243,14 +252,10 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
 
 def _row(node: Node, table: Any) -> Row:
     row = row_for(table.by_openvino, node, domain_of(node), "openvino", node.op)
+    check_openvino_version(node, row.openvino_versions[0])
     unknown = sorted(name for name, value in node.attrs.items() if name not in row.openvino_attributes)
     if unknown:
         raise UnsupportedError(f"its attribute {unknown[0]!r} is not covered")
-    if row.to_onnx is None:
-        raise UnsupportedError("it has no way to ONNX")
-    version = node.domain.removeprefix("openvino.opset")
-    if not version.isdecimal() or not row.openvino_versions[0] <= int(version):
-        raise UnsupportedError(f"its version {version!r} is not covered")
     return row
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import onnx
 import onnx_graphsurgeon as gs
 
 from maxfold.model.data import SparseData, TensorData, computed
@@ -15,21 +14,21 @@ from maxfold.model.graph import Constant, Node, Tensor, Variable, new_variable
 from maxfold.model.model import Model
 from maxfold.model.openvino.ir import Layer, Net, Parameter, Port, Result
 from maxfold.model.openvino.reader import join_names, split_names
-from maxfold.model.openvino.text import precision
+from maxfold.model.openvino.text import precision, spell
 from maxfold.model.order import sorted_nodes
 from maxfold.model.view import View, domain_of
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.hints import hint_for
 from maxfold.passes.conversion.names import shapes_to_rt_info
 from maxfold.passes.conversion.site import Shape, Site, Target
 from maxfold.passes.conversion.version_10 import VERSION as VERSION_10
 from maxfold.passes.conversion.version_10 import name_layers, shown_input, shown_output
+from maxfold.passes.conversion.versions import check_model, check_onnx_version
 from maxfold.passes.conversion.walk import Refusals, row_for
 
 if TYPE_CHECKING:
     from maxfold.passes.conversion.row import Row
 
-# The rows were compared with the operators of these operator sets.
-NEWEST_KNOWN_OPSET = 28
 _NEWER = "write version 11"
 
 
@@ -107,17 +106,6 @@ class OpenvinoSite(Site):
         return copied
 
 
-def spell(value: Any) -> str:
-    """A value as IR spells it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(spell, value))
-    if isinstance(value, float):
-        return repr(float(value)).removesuffix(".0")
-    return str(value)
-
-
 def escape_name(name: str) -> str:
     """A tensor name as a port lists it. Raises `UnsupportedError` for one that OpenVINO cannot read back."""
     if "\\" in name:
@@ -130,6 +118,7 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
 
     Raises `ConversionError` naming everything that cannot be converted.
     """
+    check_model(model)
     refusals = Refusals("OpenVINO IR")
     # The IR declares the same dimension, and OpenVINO goes by it.
     view = View(model, believes_zero=True)
@@ -140,11 +129,6 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
     for constant in graph.constants:
         if constant not in target.tensors:
             refusals.attempt("constant", constant.name, lambda constant=constant: _constant(constant, target, view))  # type: ignore[misc]
-    if model.functions:
-        view_functions = {function.name for function in model.functions}
-        for node in graph.nodes:
-            if node.op in view_functions and view.is_function_call(node):
-                refusals.add(node.op, "it is a model-local function", node.name)
     for node in sorted_nodes(graph):
         refusals.attempt_node(node, target, partial(_row, node, view, table), partial(_convert, node, target, view))
     for output in graph.outputs:
@@ -160,25 +144,17 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
 
 
 def _row(node: Node, view: View, table: Any) -> Row:
-    row = row_for(table.by_onnx, node, domain_of(node), "", node.op)
+    if view.is_function_call(node):
+        raise UnsupportedError("it calls a model-local function; maxfold optimize --inline-functions replaces the call")
+    try:
+        row = row_for(table.by_onnx, node, domain_of(node), "", node.op)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{error}{hint_for(node, view)}") from None
+    check_onnx_version(node, view.opset(node) or 1, row.onnx_versions[0])
     unknown = sorted(set(node.attrs) - row.onnx_attributes)
     if unknown:
         raise UnsupportedError(f"its attribute {unknown[0]!r} is not covered")
-    opset = view.opset(node) or 1
-    if opset < row.onnx_versions[0]:
-        raise UnsupportedError(f"its version of operator set {opset} is not covered")
-    if row.to_openvino is None:
-        raise UnsupportedError("it has no way to OpenVINO")
-    if opset > NEWEST_KNOWN_OPSET and _is_changed(node.op, opset):
-        raise UnsupportedError(f"its version of operator set {opset} is newer than the table")
     return row
-
-
-def _is_changed(operator: str, opset: int) -> bool:
-    try:
-        return int(onnx.defs.get_schema(operator, opset).since_version) > NEWEST_KNOWN_OPSET
-    except onnx.defs.SchemaError:
-        return True
 
 
 def _convert(node: Node, target: Target, view: View, row: Row) -> None:
@@ -189,7 +165,7 @@ def _convert(node: Node, target: Target, view: View, row: Row) -> None:
 def _input(tensor: Tensor, target: Target, model: Model, ir_version: int) -> None:
     if isinstance(tensor, Constant):
         if model.ir_version >= 4:
-            raise UnsupportedError("it has a default value, which IR cannot hold")
+            raise UnsupportedError("it has a default value, which IR cannot hold; remove its initializer")
         return
     if tensor.type != "tensor_type":
         raise UnsupportedError(f"it is of type {tensor.type.removesuffix('_type')}, which IR cannot hold")

@@ -143,7 +143,8 @@ def _shift(direction: str, *, is_main: bool) -> Row:
 ROWS: tuple[Row, ...] = (
     _logical("And", "LogicalAnd"),
     _logical("Or", "LogicalOr"),
-    _logical("Xor", "LogicalXor", opset=2),
+    # Written as OpenVINO writes it; it reads operator set 1 as well.
+    replace(_logical("Xor", "LogicalXor", opset=2), openvino_versions=(1, 0)),
     Row("Not", "LogicalNot", "renamed", same_to_openvino("LogicalNot", 1), same_to_onnx("Not")),
     _bitwise("BitwiseAnd", "And"),
     _bitwise("BitwiseOr", "Or"),

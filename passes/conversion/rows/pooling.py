@@ -18,6 +18,7 @@ from maxfold.passes.conversion.rows.windows import (
 from maxfold.passes.conversion.site import Shape, Site
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.versions import needs_opset
 
 _ROUNDINGS = ("floor", "ceil", "ceil_torch")
 # The operator sets in which ONNX gives AveragePool dilations, and OpenVINO gives them to MaxPool and to AvgPool.
@@ -112,7 +113,7 @@ def _average_to_onnx(site: OnnxSite) -> None:
     }  # fmt: skip
     if max(window.dilations) > 1:
         if site.opset < _AVERAGE_DILATIONS:
-            raise UnsupportedError(f"its dilations need operator set {_AVERAGE_DILATIONS}")
+            raise needs_opset("dilation", _AVERAGE_DILATIONS)
         attributes["dilations"] = window.dilations
     site.result(site.add("AveragePool", [data], attributes))
 

@@ -10,6 +10,7 @@ from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino
 from maxfold.passes.conversion.rows.forms import BROADCAST
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.versions import needs_opset
 
 _ATTRIBUTES = frozenset({"axes", "keepdims", "noop_with_empty_axes"})
 _OPENVINO_ATTRIBUTES: dict[str, str | None] = {"keep_dims": "false"}
@@ -145,9 +146,7 @@ def _reduced_in_onnx(site: OnnxSite, onnx: str, data: Tensor) -> Tensor:
     result: Tensor
     if known is None:
         if not takes_input:
-            raise UnsupportedError(
-                f"its axes are computed at run time, which needs operator set {_AXES_INPUT_OF_OTHERS}"
-            )
+            raise needs_opset("that its axes are computed at run time", _AXES_INPUT_OF_OTHERS)
         listed = site.add("Reshape", [site.input(1), site.constant([-1], "int64")])
         axes = site.add("Cast", [listed], {"to": 7})
         result = site.add(onnx, [data, axes], {"keepdims": keep, "noop_with_empty_axes": 1})

@@ -12,6 +12,7 @@ from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.versions import needs_opset
 
 _MODES = {"nearest": "nearest", "linear": "linear_onnx", "cubic": "cubic"}
 _ONNX_MODES = {"nearest": "nearest", "linear": "linear", "linear_onnx": "linear", "cubic": "cubic"}
@@ -142,8 +143,6 @@ def _keeps(value: np.generic, size: int | None) -> bool:
 
 
 def _interpolate_to_onnx(site: OnnxSite) -> None:
-    if site.version < 4:
-        raise UnsupportedError("Interpolate of operator sets before 4 is not covered")
     mode = site.text("mode").lower()
     if mode not in _ONNX_MODES:
         raise UnsupportedError(f"its mode {mode!r} is not covered")
@@ -178,7 +177,7 @@ def _sizes_or_scales(site: OnnxSite) -> tuple[list[Tensor], dict[str, object]]:
     if value is not None:
         given = _for_all_axes(site, value, axes, by_sizes)
     elif axes != every and site.opset < _AXES_SINCE:
-        raise UnsupportedError(f"its {calculation} are computed at run time, which needs operator set {_AXES_SINCE}")
+        raise needs_opset(f"that its {calculation} are computed at run time", _AXES_SINCE)
     else:
         given = site.add("Cast", [site.input(index)], {"to": 7 if by_sizes else 1})
         if axes != every:

@@ -12,6 +12,7 @@ from maxfold.passes.conversion.rows.operands import (
 )
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.versions import needs_opset
 
 _OPENVINO_REDUCTIONS = {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"}
 _ONNX_REDUCTIONS = {value: key for key, value in _OPENVINO_REDUCTIONS.items()}
@@ -36,7 +37,7 @@ def _reduction_to_onnx(site: OnnxSite, since_version: int) -> dict[str, str]:
     if reduction is None:
         raise UnsupportedError(f"its reduction {text!r} does not exist in ONNX")
     if site.opset < _SINCE[reduction]:
-        raise UnsupportedError(f"its reduction {text!r} needs operator set {_SINCE[reduction]}")
+        raise needs_opset(f"its reduction {text!r}", _SINCE[reduction])
     return {} if reduction == "none" else {"reduction": reduction}
 
 

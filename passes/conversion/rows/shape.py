@@ -19,6 +19,7 @@ from maxfold.passes.conversion.rows.operands import (
 )
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.versions import needs_opset
 
 # First operator sets in which something is an input, or an attribute exists.
 _RESHAPE_INPUT, _ALLOW_ZERO, _AXES_INPUT = 5, 14, 13
@@ -39,7 +40,7 @@ def _reshape_to_onnx(site: OnnxSite) -> None:
     if zero_is_literal and values is not None and -1 in values:
         raise UnsupportedError("its shape has a 0 that is meant as such beside a -1")
     if zero_is_literal and site.opset < _ALLOW_ZERO:
-        raise UnsupportedError("its special_zero 'false' needs operator set 14")
+        raise needs_opset("its special_zero 'false'", 14)
     result = site.add("Reshape", [site.input(0), target], {"allowzero": 1} if zero_is_literal else {})
     length = site.shape(1)
     if values is not None or (length is not None and None not in length):

@@ -98,8 +98,8 @@ LAYERS: dict[str, Bad] = {
         for name in ("FP32", "float", "f32 ", "", "f33", "complex64", "i2")
     },
     **{
-        f"shape {text!r} of a Parameter": Bad(passed(f'shape="{text}" element_type="f32"'), r"\bx\b")
-        for text in ("a", "2;3", "2,x", "1...3", "...,3", "3,...", "1.5")
+        f"shape {text!r} of a Parameter": Bad(passed(f'shape="{text}" element_type="f32"'), "the shape of layer 'x'")
+        for text in ("a", "2;3", "2,x", "1...3", "...,3", "3,...", "1.5", "3.0")
     },
     "negative dimension of a Parameter": Bad(passed('shape="-2,3" element_type="f32"'), r"\bx\b", lenient=True),
 }
@@ -188,6 +188,7 @@ CONSTANTS: dict[str, Bad] = {
     "offset and size wrap around": Bad(_constant_with(offset="18446744073709551592", size="48"), r"\bc\b"),
     "offset is a word": Bad(_constant_with(offset="start"), "offset|start"),
     "offset empty": Bad(_constant_with(offset=""), "offset"),
+    "shape of floats": Bad(_constant_with(shape="2.0, 3.0"), "the shape of layer 'c'", lenient=True),
     **{f"shape {name}": Bad(_constant_with(shape=text), r"shape|\bc\b") for name, text in _SHAPES.items()},
     "packed, too small": Bad(held("u4", "5", b"\x21\x43"), r"\bc\b"),
     "u1, too small": Bad(held("u1", "9", b"\x21"), r"\bc\b"),

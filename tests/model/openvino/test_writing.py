@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from maxfold.model import Model, ModelError, read_openvino, write_openvino
@@ -241,6 +242,29 @@ def test_what_is_shared_stands_where_every_type_may(order: tuple[int, ...], tmp_
     }
     assert places == {("UINT8", 0), ("UINT8", 8), ("FLOAT", 8), ("DOUBLE", 8)}
     assert target.with_suffix(".bin").stat().st_size == 8 + len(WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"), (False, "false"), (np.bool_(True), "true"), (3, "3"), (np.int64(-3), "-3"), (0.5, "0.5"),
+        (2.0, "2"), (np.float32(0.25), "0.25"), ([1, 2], "1, 2"), ([], ""), ((True, 0.5), "true, 0.5"),
+        ("as is", "as is"),
+    ],
+)  # fmt: skip
+def test_attributes_of_scripts_are_spelled(value: object, text: str, tmp_path: Path) -> None:
+    source = read_openvino(unary("ReLU").write(tmp_path))
+    next(source.nodes()).attrs["given"] = value
+    write_openvino(source, tmp_path / "target.xml")
+    assert next(read_openvino(tmp_path / "target.xml").nodes()).attrs == {"given": text}
+
+
+@pytest.mark.parametrize("value", [None, b"bytes", [[1], [2]], {"a": 1}, object()])
+def test_attributes_that_no_ir_holds(value: object, tmp_path: Path, out: Path) -> None:
+    source = read_openvino(unary("ReLU").write(tmp_path))
+    next(source.nodes()).attrs["given"] = value
+    fails(source, out / "m.xml", r"attribute 'given' of layer '\S+' \(ReLU\): IR has no attributes of type")
+    assert contents(out) == {}
 
 
 def test_from_and_through_links(source: Path, out: Path) -> None:

@@ -108,7 +108,7 @@ def test_dilations(tmp_path: Path) -> None:
     x = ov.parameter([1, 1, 8, 8], np.float32)
     pool = ov16.avg_pool(x, [1, 1], [0, 0], [0, 0], [2, 3], True, dilations=[2, 1])
     judged.assert_same_in_onnx([pool], [x], [judged.floats(1, 1, 8, 8)], tmp_path, opset=19)
-    judged.assert_refused_in_onnx([pool], [x], tmp_path, "its dilations need operator set 19")
+    judged.assert_refused_in_onnx([pool], [x], tmp_path, "dilation needs operator set 19; choose --opset 19")
 
 
 def test_refused_forms(tmp_path: Path) -> None:
