@@ -167,3 +167,15 @@ def all_equal_bits(constant: Constant, value: object) -> bool:
     if stored.source.read(stored.offset, len(expected)) != expected:
         return False
     return all(chunk == expected * (len(chunk) // len(expected)) for chunk in stored.chunks())
+
+
+def all_finite(constant: Constant) -> bool:
+    """Whether every element of a constant is a number other than infinity and NaN; read in pieces, not mapped."""
+    data = constant.data
+    if data.dtype is None or isinstance(data, SparseData):
+        return False
+    if data.dtype.kind != "float" or data.dtype.is_packed:
+        return data.dtype.kind in ("int", "uint", "bool")
+    stored = data.value_bytes()
+    pieces = stored.chunks() if isinstance(stored, Region) else (stored,)
+    return all(bool(np.isfinite(np.frombuffer(piece, data.dtype.numpy)).all()) for piece in pieces)

@@ -9,10 +9,11 @@ from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import operand
-from maxfold.passes.operands import all_equal_bits
+from maxfold.passes.operands import all_equal_bits, all_finite
 from maxfold.passes.rule import Decline, Match, frozen
 
 _OPERATORS = ("GRU", "LSTM", "RNN")
+_RECURRENT = 2
 # initial_h, and initial_c of an LSTM.
 _STATES = (5, 6)
 # The result holds elements of the first input and no others.
@@ -44,7 +45,8 @@ class WithoutState:
 class RemoveZeroState(SingleRulePass):
     """All elements are +0.0: a constant, ConstantOfShape without value, or moved parts of one.
 
-    Reduces the inputs of the node.
+    A state of RNN that is given ONNX Runtime multiplies with the recurrent weights, for one that is left out it adds
+    nothing: only the first makes NaN of infinity. Reduces the inputs of the node.
     """
 
     name: ClassVar[str] = "remove-zero-state"
@@ -53,11 +55,17 @@ class RemoveZeroState(SingleRulePass):
     results: ClassVar[int | None] = None
 
     def match(self, node: Node, view: View) -> Match | Decline | None:
-        """None where no state is known to be zero."""
+        """None where no state is known to be zero. Declines where recurrent weights of RNN may not be finite."""
         states = tuple(
             index for index in _STATES if (state := operand(node, index)) is not None and _is_zero(state, view)
         )
-        return WithoutState(node, states) if states else None
+        if not states:
+            return None
+        weights = operand(node, _RECURRENT)
+        constant = view.constant(weights) if weights is not None and node.op == "RNN" else None
+        if node.op == "RNN" and (constant is None or not all_finite(constant)):
+            return Decline("the recurrent weights may be infinite or NaN, which times 0 is NaN")
+        return WithoutState(node, states)
 
 
 def _is_zero(tensor: Tensor, view: View) -> bool:

@@ -82,9 +82,12 @@ def top_k(call: Call) -> list[Fact]:
 
 
 def non_zero(call: Call) -> Fact:
-    """NonZero: a column for each element that is not zero."""
+    """NonZero: a column for each element that is not zero.
+
+    Of a scalar the specification makes no row, ONNX Runtime one.
+    """
     dims = call.dims(0)
-    return Fact(INT64, (None if dims is None else len(dims), None))
+    return Fact(INT64, (len(dims) if dims else None, None))
 
 
 def one_hot(call: Call) -> Fact:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto
 
+from maxfold.model import read_onnx
+from maxfold.model.edit import Edit
+from maxfold.model.storage import CHUNK_BYTES, FileSource
+from maxfold.passes.remove_zero_state import RemoveZeroState
 from tests.passes.outcome import outcome
-from tests.run import in_onnxruntime
-from tests.text import model
+from tests.run import assert_equal, in_onnxruntime
+from tests.text import Array, model
 
 CONSTANTS = {
     "w": np.linspace(-1, 1, 1 * 16 * 3, dtype=np.float32).reshape(1, 16, 3),
@@ -74,3 +81,61 @@ def test_zeros_that_a_caller_may_replace_stay() -> None:
     proto.graph.input.add().CopyFrom(proto.graph.input[1])
     proto.graph.input[2].name = "zeros"
     assert outcome("remove-zero-state", proto).changes == 0
+
+
+def simple(operator: str, weights: Array, kind: str = "float") -> ModelProto:
+    """A node of 3 inputs and 4 units with a state of zeros, and recurrent weights as given."""
+    gates = {"GRU": 3, "LSTM": 4, "RNN": 1}[operator]
+    constants = {"w": CONSTANTS["w"][:, : 4 * gates], "zeros": CONSTANTS["zeros"], "r": np.tile(weights, (1, gates, 1))}
+    constants = {
+        name: array.astype(np.float16 if kind == "float16" else np.float32) for name, array in constants.items()
+    }
+    return model(
+        f"g ({kind}[5,2,3] x) => ({kind}[A,1,2,4] y) {{ y = {operator} <hidden_size = 4> (x, w, r, , , zeros) }}",
+        constants=constants,
+    )
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1.0])
+@pytest.mark.parametrize("operator", ["GRU", "LSTM", "RNN"])
+def test_weights_that_are_not_finite(operator: str, value: float) -> None:
+    weights = CONSTANTS["r"][:, :4].copy()
+    weights[0, 3, 2] = value
+    result = outcome("remove-zero-state", simple(operator, weights))
+    reason = "the recurrent weights may be infinite or NaN, which times 0 is NaN"
+    stays = operator == "RNN" and not np.isfinite(value)
+    assert (result.changes, result.reasons) == ((0, [reason]) if stays else (1, []))
+    feeds = {"x": np.random.default_rng(0).standard_normal((5, 2, 3)).astype(np.float32)}
+    assert_equal(in_onnxruntime(result.after, feeds), in_onnxruntime(result.before, feeds), zeros_differ=True)
+
+
+def test_weights_of_half_precision_and_weights_that_a_run_decides() -> None:
+    weights = CONSTANTS["r"][:, :4].copy()
+    assert outcome("remove-zero-state", simple("RNN", weights, "float16")).changes == 1
+    weights[0, 3, 2] = 1e6
+    with np.errstate(over="ignore"):
+        assert outcome("remove-zero-state", simple("RNN", weights, "float16")).changes == 0
+    given = simple("RNN", weights)
+    given.graph.initializer.remove(next(item for item in given.graph.initializer if item.name == "r"))
+    given.graph.input.append(onnx.helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, (1, 4, 4)))
+    assert outcome("remove-zero-state", given).changes == 0
+
+
+def test_weights_in_a_file_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = np.zeros((1, 512, 512), np.float32)
+    weights[0, -1, -1] = np.inf
+    proto = model(
+        "g (float[5,2,3] x) => (float[A,1,2,512] y) { y = RNN <hidden_size = 512> (x, w, r, , , zeros) }",
+        constants={"w": np.zeros((1, 512, 3), np.float32), "r": weights, "zeros": np.zeros((1, 2, 512), np.float32)},
+    )
+    path = tmp_path / "m.onnx"
+    path.write_bytes(proto.SerializeToString())
+    loaded = read_onnx(path)
+    view = FileSource.view
+
+    def small(source: FileSource, offset: int, nbytes: int) -> memoryview:
+        assert nbytes <= CHUNK_BYTES, "the weights are mapped"
+        return view(source, offset, nbytes)
+
+    monkeypatch.setattr(FileSource, "view", small)
+    assert RemoveZeroState().run(Edit(loaded)).changes == 0

@@ -106,6 +106,7 @@ NCHW = "float[N,3,H,W] x"
         ("y = Tile(x, r)", "float[N,M] x, int64[2] r", "y.0, y.1"),
         ("y = Pad(x, p)", "float[N,M] x, int64[4] p", "y.0, y.1"),
         ("y = NonZero(x)", NCHW, "4, y.1"),
+        ("y = NonZero(x)", "float x", "y.0, y.1"),
         ("y = Expand(x, e)", "float[N,1] x, int64[3] e", "y.0, y.1, y.2"),
         ("y = Reshape(x, r)", "float[N,1] x, int64[3] r", "y.0, y.1, y.2"),
         ("y = Reshape(x, r)", "float[N,1] x, int64[R] r", "unknown"),
