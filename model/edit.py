@@ -192,18 +192,36 @@ class Edit(View):
         Where `old` is a graph output it stays one, and takes the place of `new` as the result of its producer.
         """
         if self.is_graph_output(old):
-            producer = self.producer(new)
-            assert producer is not None
-            self._redirect(new, old)
-            index = next(index for index, tensor in enumerate(producer.outputs) if tensor is new)
-            list.__setitem__(producer.outputs, index, old)
-            list.__setitem__(new.inputs, slice(None), [])
-            list.__setitem__(old.inputs, slice(None), [producer])
-            new.scope.forgotten.add(new.name)
-            self._touched[producer] = None
+            self.take_place(old, new)
             return
         self._redirect(old, new)
         old.scope.forgotten.add(old.name)
+
+    def take_place(self, result: Tensor, tensor: Tensor) -> None:
+        """Lets the node that makes `tensor` make `result` instead, and everybody who reads `tensor` read that.
+
+        What made `result` before has to be removed next. `tensor` is gone, and with it all that was known of it.
+        """
+        producer = self.producer(tensor)
+        assert producer is not None
+        self._redirect(tensor, result)
+        index = next(index for index, item in enumerate(producer.outputs) if item is tensor)
+        list.__setitem__(producer.outputs, index, result)
+        list.__setitem__(tensor.inputs, slice(None), [])
+        list.__setitem__(result.inputs, slice(None), [producer])
+        tensor.scope.forgotten.add(tensor.name)
+        self._touched[producer] = None
+
+    def renew(self, tensor: Tensor) -> Tensor:
+        """A new tensor in the place of one that is to hold something else; whoever reads that reads the new one.
+
+        What is derived or declared of a tensor, and all that follows from it, holds as long as it is there: a rewrite
+        may let it go, and may not give it another value, type or shape. It is made by a node and no graph output.
+        """
+        assert not self.is_graph_output(tensor)
+        new = new_variable(self._names.fresh(f"{tensor.name}_new"), tensor.scope)
+        self.take_place(new, tensor)
+        return new
 
     def inline_graph(
         self, graph: Graph, *, before: Node, bindings: Mapping[Tensor, Tensor] | None = None
@@ -267,8 +285,9 @@ class Edit(View):
                 for tensor in scope.outputs:
                     self._release_output(tensor)
         for tensor in node.outputs:
-            if tensor.inputs and tensor.inputs[0] is node:
-                list.__setitem__(tensor.inputs, slice(None), [])
+            if tensor.inputs and tensor.inputs[0] is not node:
+                continue
+            list.__setitem__(tensor.inputs, slice(None), [])
             if not self.is_graph_output(tensor):
                 tensor.scope.forgotten.add(tensor.name)
 

@@ -48,13 +48,19 @@ _COUNTED_BYTES = 64 * 1024
 class CollectedConstants:
     """The constants of a tree: the node that keeps their sum, and the nodes that go with the others."""
 
+    root: Node
     holder: Node
     value: Array
     collapsed: tuple[Node, ...]
 
     def apply(self, edit: Edit) -> None:
-        """Puts the sum in the place of one constant; the nodes of the others give their other operand."""
+        """Puts the sum in the place of one constant; the nodes of the others give their other operand.
+
+        Sums between these nodes and the root are others from now on, and may have another shape.
+        """
         total = edit.add_constant(self.value, like=self.holder.outputs[0])
+        for node in self._between(edit):
+            edit.renew(node.outputs[0])
         edit.set_inputs(
             self.holder, [total if isinstance(operand, Constant) else operand for operand in self.holder.inputs]
         )
@@ -62,6 +68,15 @@ class CollectedConstants:
             other = next(operand for operand in node.inputs if not isinstance(operand, Constant))
             edit.replace_uses(node.outputs[0], other)
             edit.remove_node(node)
+
+    def _between(self, view: View) -> list[Node]:
+        """The nodes that stay and add up without a constant that they had, or with one that they had not."""
+        found: dict[Node, None] = {}
+        for node in (self.holder, *self.collapsed):
+            while node is not self.root and node not in found:
+                found[node] = None
+                (node,) = view.consumers(node.outputs[0])
+        return [node for node in found if node not in self.collapsed]
 
 
 @frozen
@@ -167,13 +182,15 @@ class CollectConstants(Rule):
         dtype = next(iter(constants.values())).data.dtype
         if dtype is None or dtype.kind not in ("int", "uint", "float") or dtype.is_packed:
             return None
-        result = self._collect(constants, view, opset)
+        result = self._collect(node, constants, view, opset)
         if isinstance(result, CollectedConstants) and dtype.kind == "float" and view.math == "exact":
             why = "float addition may round differently in another order; only with --math relaxed"
             return Decline(why, relaxed_gain=len(result.collapsed))
         return result or (None if reason is None else Decline(reason))
 
-    def _collect(self, holders: Mapping[Node, Constant], view: View, opset: int) -> CollectedConstants | Decline | None:
+    def _collect(
+        self, root: Node, holders: Mapping[Node, Constant], view: View, opset: int
+    ) -> CollectedConstants | Decline | None:
         kernel = kernels.find("", "Add", opset)
         if kernel is None:
             return Decline(f"no kernel for Add of operator set {opset}")
@@ -202,7 +219,7 @@ class CollectConstants(Rule):
         ):
             return Decline("the sum of the constants overflows")
         return CollectedConstants(
-            nodes[group.members[0]], group.value, tuple(nodes[index] for index in group.members[1:])
+            root, nodes[group.members[0]], group.value, tuple(nodes[index] for index in group.members[1:])
         )
 
 

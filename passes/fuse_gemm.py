@@ -186,9 +186,10 @@ class FusedProduct:
             inputs[1] = edit.add_constant(self.weight, like=inputs[1])
         bias = None if self.bias is None else edit.add_constant(self.bias, like=self.last.outputs[0])
         if bias is not None and self.add is not None:
-            # What the product gives is another tensor where its weight is another.
-            made = product if self.weight is None else edit.add_node(product.op, inputs, before=self.last)
-            edit.become(self.last, "Add", [made.outputs[0], bias])
+            if self.weight is not None:
+                edit.renew(product.outputs[0])
+            edit.set_inputs(product, inputs)
+            edit.become(self.last, "Add", [product.outputs[0], bias])
         else:
             attributes = {name: value for name, value in product.attrs.items() if bias is None or name != "beta"}
             operator = product.op if bias is None else "Gemm"

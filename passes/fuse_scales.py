@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxfold.model.data import Array
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Node, Tensor
 from maxfold.model.view import View
@@ -15,26 +14,30 @@ from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
 from maxfold.passes.patterns import factor
 from maxfold.passes.rule import Decline, Match, frozen
-from maxfold.passes.scaling import Place, Scaling, growth_of, multiplied, why_out_of_range
+from maxfold.passes.scaling import Multiplied, Scaling, growth_of, multiplied, why_out_of_range
 
 _RELAXED = "weights that take in a factor round differently; only with --math relaxed"
 
 
 @frozen
 class _Moved:
-    """The node of a factor goes; the constants at some places of other nodes get new values."""
+    """The node of a factor goes; constants at other nodes get new values.
+
+    With `is_before` the node's operand comes out as the node's result does now.
+    """
 
     node: Node
     variable: Tensor
-    values: tuple[tuple[Place, Array], ...]
+    constants: Multiplied
+    is_before: bool
 
     def apply(self, edit: Edit) -> None:
-        """Puts the new constants in their places, and lets everybody read what was multiplied."""
-        for (node, index), array in self.values:
-            inputs = list(node.inputs)
-            inputs[index] = edit.add_constant(array, like=inputs[index])
-            edit.set_inputs(node, inputs)
-        edit.replace_uses(self.node.outputs[0], self.variable)
+        """Lets everybody read what was multiplied, as its maker makes it now or from now on."""
+        self.constants.apply(edit)
+        if self.is_before:
+            edit.take_place(self.node.outputs[0], self.variable)
+        else:
+            edit.replace_uses(self.node.outputs[0], self.variable)
         edit.remove_node(self.node)
 
 
@@ -64,22 +67,23 @@ class FuseScales(SingleRulePass):
         reason = view.why_not_replaceable(node.outputs[0], variable)
         if reason is not None:
             return None
-        plan = _before(node, variable, scale, view) or _behind(node, scale, view)
+        before = _before(node, variable, scale, view)
+        plan = before or _behind(node, scale, view)
         if plan is None:
             return None
         reason = why_out_of_range(plan, scale, dtype)
-        return Decline(reason) if reason is not None else self._moved(node, variable, plan, view)
+        return Decline(reason) if reason is not None else self._moved(node, variable, plan, plan is before, view)
 
-    def _moved(self, node: Node, variable: Tensor, plan: Scaling, view: View) -> Match | Decline:
+    def _moved(self, node: Node, variable: Tensor, plan: Scaling, is_before: bool, view: View) -> Match | Decline:
         growth = growth_of(plan, view)
         if growth > self.max_growth_bytes:
             return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
         if view.math == "exact":
             return Decline(_RELAXED, relaxed_gain=1)
-        values = multiplied(plan)
-        if values is None:
+        constants = multiplied(plan, gone=variable if is_before else node.outputs[0])
+        if constants is None:
             return Decline("the new weights would not be finite, or too small for their type")
-        return _Moved(node, variable, values)
+        return _Moved(node, variable, constants, is_before)
 
 
 def _before(node: Node, variable: Tensor, scale: float, view: View) -> Scaling | None:

@@ -17,7 +17,7 @@ from maxfold.passes.nodes import why_not_absorbed
 from maxfold.passes.normalization import TYPES, RootMeanSquare, root_mean_square
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
 from maxfold.passes.rule import Decline, Match, frozen
-from maxfold.passes.scaling import Place, Scaling, growth_of, multiplied
+from maxfold.passes.scaling import Multiplied, Scaling, growth_of, multiplied
 
 _RELAXED = "weights that take in a factor round differently; only with --math relaxed"
 
@@ -28,21 +28,22 @@ class _Summed:
 
     found: RootMeanSquare
     epsilon: Array
-    values: tuple[tuple[Place, Array], ...]
+    constants: Multiplied
 
     def apply(self, edit: Edit) -> None:
         """Makes the mean a ReduceSumSquare of what was squared."""
         found = self.found
+        place = _constant_index(found.plus, found.mean)
         square = found.inner[-1]
+        self.constants.apply(edit)
+        for node in found.inner:
+            if node is not square:
+                edit.renew(node.outputs[0])
         inputs: list[Tensor] = [found.d, *found.mean.inputs[1:]]
         edit.become(found.mean, "ReduceSumSquare", inputs, dict(found.mean.attrs))
-        for (node, index), array in (
-            *self.values,
-            ((found.plus, _constant_index(found.plus, found.mean)), self.epsilon),
-        ):
-            inputs = list(node.inputs)
-            inputs[index] = edit.add_constant(array, like=inputs[index])
-            edit.set_inputs(node, inputs)
+        inputs = list(found.plus.inputs)
+        inputs[place] = edit.add_constant(self.epsilon, like=inputs[place])
+        edit.set_inputs(found.plus, inputs)
         edit.remove_unused([square])
 
 
@@ -88,10 +89,10 @@ class FuseSumsOfSquares(SingleRulePass):
             return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
         if view.math == "exact":
             return Decline(_RELAXED, relaxed_gain=1)
-        values = multiplied(plan)
-        if values is None:
+        constants = multiplied(plan)
+        if constants is None:
             return Decline("the new weights would not be finite, or too small for their type")
         constant = found.plus.inputs[_constant_index(found.plus, found.mean)]
         shape_of_one = constant.data.shape if isinstance(constant, Constant) else ()
         epsilon = np.full(shape_of_one, found.epsilon * count, dtype.numpy)
-        return _Summed(found, epsilon, values)
+        return _Summed(found, epsilon, constants)

@@ -59,6 +59,9 @@ class Decline:
 class Match(Protocol):
     """A rewrite that has been decided on: all its state, and the edit that carries it out.
 
+    A tensor that is still there afterwards holds what it held, to rounding in relaxed mode, in the same type and shape:
+    what has been derived of it stays in use. What a node is to make otherwise is a new tensor, by `Edit.renew`.
+
     A match may have a `note`, which the reader of the report should know: that a result may differ in the last place.
     """
 

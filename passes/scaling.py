@@ -14,11 +14,13 @@ import numpy as np
 
 from maxfold.model.data import Array
 from maxfold.model.dtypes import DType
+from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.affine import is_precise, scaled, why_not_weight
 from maxfold.passes.driver import named_results
 from maxfold.passes.nodes import growth_bytes, operand
+from maxfold.passes.rule import frozen
 
 # Nodes looked at for one factor; what is further away is not found.
 _MOST_VISITS = 10
@@ -47,11 +49,15 @@ Place = tuple[Node, int]
 
 @dataclass(slots=True)
 class Scaling:
-    """The constants to multiply, by the node and input that read them, and by what. `root` is left as it is."""
+    """The constants to multiply, by the node and input that read them, and by what. `root` is left as it is.
+
+    `scaled` are the results that come out multiplied or divided.
+    """
 
     view: View
     root: Node
     factors: dict[Place, float] = field(default_factory=dict)
+    scaled: list[Tensor] = field(default_factory=list)
     visits: int = 0
     is_deep: bool = False
     """Whether a result on the way is multiplied that is not one of the root's, or may be larger than before."""
@@ -62,6 +68,7 @@ class Scaling:
         What was planned before a False is void.
         """
         node = self.view.producer(tensor)
+        self.scaled.append(tensor)
         self.visits += 1
         if node is None or self.visits > _MOST_VISITS or not self._is_open(node):
             return False
@@ -81,6 +88,7 @@ class Scaling:
     def divide_readers(self, tensor: Tensor, factor: float) -> bool:
         """Plans that all but the root give what they give now though a tensor will come in divided by `factor`."""
         view = self.view
+        self.scaled.append(tensor)
         readers = view.consumers(tensor)
         if view.is_graph_output(tensor) or view.why_fixed(tensor) is not None or len(readers) > _MOST_READERS:
             return False
@@ -133,10 +141,11 @@ class Scaling:
         return self._attempt(lambda: self._multiply_operand(node, 0, factor)) or self._multiply_operand(node, 1, factor)
 
     def _attempt(self, plan: Callable[[], bool]) -> bool:
-        before = dict(self.factors)
+        before, scaled = dict(self.factors), len(self.scaled)
         if plan():
             return True
         self.factors = before
+        del self.scaled[scaled:]
         return False
 
     def _multiply_operand(self, node: Node, index: int, factor: float) -> bool:
@@ -192,8 +201,28 @@ def growth_of(plan: Scaling, view: View) -> int:
     return growth_bytes(made, Counter(constants), view)
 
 
-def multiplied(plan: Scaling) -> tuple[tuple[Place, Array], ...] | None:
-    """The new values by their places, None where one would not be finite, or be too small for its type."""
+@frozen
+class Multiplied:
+    """New values of constants by the places that they stand in, and the results that come out as others by that."""
+
+    values: tuple[tuple[Place, Array], ...]
+    results: tuple[Tensor, ...]
+
+    def apply(self, edit: Edit) -> None:
+        """Puts the new constants in their places; results of other values are new tensors."""
+        for tensor in self.results:
+            edit.renew(tensor)
+        for (node, index), array in self.values:
+            inputs = list(node.inputs)
+            inputs[index] = edit.add_constant(array, like=inputs[index])
+            edit.set_inputs(node, inputs)
+
+
+def multiplied(plan: Scaling, gone: Tensor | None = None) -> Multiplied | None:
+    """The plan carried out, None where a value would not be finite, or be too small for its type.
+
+    `gone` is a tensor that the caller lets go itself.
+    """
     values: list[tuple[Place, Array]] = []
     for place, factor in plan.factors.items():
         constant = _constant_at(place)
@@ -201,7 +230,7 @@ def multiplied(plan: Scaling) -> tuple[tuple[Place, Array], ...] | None:
         if array is None:
             return None
         values.append((place, array))
-    return tuple(values)
+    return Multiplied(tuple(values), tuple(item for item in dict.fromkeys(plan.scaled) if item is not gone))
 
 
 def _multiple(values: Array, factor: float, place: Place) -> Array | None:

@@ -21,12 +21,15 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Graph, Node, Tensor, subgraphs
 from maxfold.model.view import View
 from maxfold.passes import CATALOGUE, DeclineRecord, PassResult
+from tests.passes import surviving
 from tests.text import lines
 
 # How declines end that are due to training.
 BOUND = "takes part in training, which changes it"
 
 _PASSES = {entry.name: entry for entry in CATALOGUE}
+# Larger models are run without being looked at after each rewrite.
+_MOST_WATCHED = 64
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def outcome(
     """Runs one pass on a copy of a model. `check=False` is for models that onnx's checker refuses to begin with."""
     model = read_onnx(source)
     edit = Edit(model, math=math, keep=keep)
-    result = _PASSES[name](**options).run(edit)
+    result = _watched(name, source, edit, options)
     assert_consistent(model, edit)
     again = _PASSES[name](**options).run(edit)
     assert again.changes == 0, "a second run changes the model"
@@ -84,6 +87,20 @@ def outcome(
     if not result.changes:
         assert data == saved(read_onnx(source)), "no change is reported, but the model is another"
     return Outcome(source, after, result)
+
+
+def _watched(name: str, source: ModelProto, edit: Edit, options: dict[str, Any]) -> PassResult:
+    """Runs a pass; after each rewrite what is left must hold what it held, and all that is known of it be true."""
+    entry = _PASSES[name](**options)
+    feeds = surviving.feed_sets(source)
+    if feeds is None or len(source.graph.node) > _MOST_WATCHED:
+        return entry.run(edit)
+    watch = surviving.Watch(feeds)
+    watch.begin(edit)
+    with watch.watching():
+        result = entry.run(edit)
+    watch.look(edit, name)
+    return result
 
 
 def saved(model: Model) -> bytes:

@@ -79,7 +79,7 @@ def test_higher_ranks_keep_one_add() -> None:
     head = "(float[B,M,4] x) => (float[R,S,C] y)"
     source = source_of("p = MatMul(x, w)\n q = Add(p, c5)\n r = Mul(q, d5)\n y = Sub(r, c5)", head)
     result = fused(source)
-    assert nodes(result) == "y_matmul = MatMul(x, w_constant)\ny = Add(y_matmul, y_constant)"
+    assert nodes(result) == "p_new = MatMul(x, w_constant)\ny = Add(p_new, y_constant)"
     assert_close(result)
     left = fused(source_of("p = MatMul(x, w)\n y = Add(p, c5)", head))
     assert (left.changes, left.reasons) == (0, ["'x' and 'w' are not known to be matrices"])

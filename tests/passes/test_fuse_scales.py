@@ -79,10 +79,10 @@ def test_where_a_factor_goes(body: str, head: str) -> None:
 
 def test_goldens() -> None:
     assert nodes(fused(source_of("p = MatMul(x, w)\n q = Add(p, b)\n y = Mul(q, k)"))) == (
-        "p = MatMul(x, w_constant)\ny = Add(p, b_constant)"
+        "p_new = MatMul(x, w_constant)\ny = Add(p_new, b_constant)"
     )
     assert nodes(fused(source_of(GELU))) == (
-        "t = MatMul(x, w_constant)\ne = Erf(t)\nf = Add(e, one)\ng = Mul(t, f)\ny = MatMul(g, v_constant)"
+        "d = MatMul(x, w_constant)\ne = Erf(d)\nf = Add(e, one)\ng_new = Mul(d, f)\ny = MatMul(g_new, v_constant)"
     )
 
 

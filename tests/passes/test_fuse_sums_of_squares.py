@@ -42,8 +42,8 @@ def test_what_becomes_a_sum(opset: int, start: str, end: str) -> None:
 def test_golden() -> None:
     result = fused(normalization(MINUS + ROOT + "n = Div(d, r)\n y = Mul(n, gamma)"))
     assert nodes(result) == (
-        "m = ReduceMean<axes=[-1]>(x)\nd = Sub(x, m)\nv = ReduceSumSquare<axes=[-1]>(d)\ne = Add(v, eps_constant)\n"
-        "r = Sqrt(e)\nn = Div(d, r)\ny = Mul(n, gamma_constant)"
+        "m = ReduceMean<axes=[-1]>(x)\nd = Sub(x, m)\nv_new = ReduceSumSquare<axes=[-1]>(d)\n"
+        "e_new = Add(v_new, eps_constant)\nr_new = Sqrt(e_new)\nn_new = Div(d, r_new)\ny = Mul(n_new, gamma_constant)"
     )
 
 
