@@ -47,6 +47,7 @@ def judge(
     if key not in (limited or {}):
         judged.judge(way, case, folder, refused=refused or {}, limited={}, rtol=rtol, atol=atol, opset=OPSETS[way])
         return
+    harness.assert_converts(way, case, folder, opset=OPSETS[way])
     judges: list[Callable[[harness.Case, Path], harness.Arrays]] = [_openvino_alone]
     if way != "openvino":
         judges.append(_runtime_alone)

@@ -52,13 +52,14 @@ def judge(
     atol: float,
     opset: int = 21,
 ) -> None:
-    """One node test on one way: right, or refused for the listed reason, or beyond the judge as listed."""
+    """One node test on one way: right, refused for the listed reason, or converted and beyond the judge as listed."""
     key = (way, case.name.removeprefix("test_"))
     if key in refused:
         with pytest.raises(ModelError, match=re.escape(refused[key])):
             _run(way, case, folder, opset)
         return
     if key in limited:
+        harness.assert_converts(way, case, folder, opset=opset)
         with pytest.raises((AssertionError, RuntimeError, onnx.checker.ValidationError)):
             harness.assert_close(_run_original(way, case, folder), case.outputs, rtol=rtol, atol=atol)
         return

@@ -27,11 +27,15 @@ EXPANDED = (
 _BFLOAT16 = "its values cannot be handed to the judges"
 LIMITED = {
     ("onnx", "celu_float16"): "OpenVINO does not read Celu of float16",
-    **elementwise.every(("openvino", "onnx"), ("celu_bfloat16", "celu_bfloat16_expanded"), _BFLOAT16),
+    **elementwise.every(("openvino",), ("celu_bfloat16", "celu_bfloat16_expanded"), _BFLOAT16),
+    ("onnx", "celu_bfloat16"): "OpenVINO does not read Celu of bfloat16",
 }
-REFUSED = elementwise.every(
-    ("round",), ("celu_bfloat16", "celu_bfloat16_expanded"), "Elu of operator set 21 has no bfloat16"
-)
+REFUSED = {
+    **elementwise.every(
+        ("round",), ("celu_bfloat16", "celu_bfloat16_expanded"), "Elu of operator set 21 has no bfloat16"
+    ),
+    ("onnx", "celu_bfloat16_expanded"): "Elu of operator set 17 has no bfloat16",
+}
 X = np.array([[-4.5, -3, -1, -0.3, -0.0], [0.2, 0.9, 1, 2.5, 7]], np.float32)
 
 
