@@ -162,7 +162,9 @@ class _Planner:
         reasons += self._settle(groups)
         self.found.groups = [group for group in groups if group.is_moved]
         self.found.results = [
-            (place, tensor) for place, tensor in enumerate(self._branches[0].outputs) if self._is_same(place)
+            (place, self._alike(tensor)[0])
+            for place, tensor in enumerate(self._branches[0].outputs)
+            if self._is_same(place)
         ]
         self._add_constants()
         is_empty = not self.found.groups and not self.found.results
@@ -222,8 +224,9 @@ class _Planner:
             return False
         if tensor.scope is not self._branches[0]:
             return view.why_not_replaceable(result, tensor) is None
-        # A constant that is returned twice cannot go where one of the two cannot.
-        is_alone = view.return_count(tensor) == 1
+        # What is returned twice cannot go where one of the two cannot.
+        alike = self._alike(tensor)
+        is_alone = sum(view.return_count(item) for item in alike if item.scope is tensor.scope) == 1
         if isinstance(tensor, Constant):
             is_common = view.constant(tensor) is not None and self._numbering.number(tensor) in self._constants
             return is_alone and is_common and not view.is_graph_output(result)
@@ -232,9 +235,15 @@ class _Planner:
         if not view.is_graph_output(result):
             return True
         # A graph output takes the place of what is moved; its name may be another tensor's in a graph inside.
+        return is_alone and not any(reader for item in alike for reader in self._readers(item))
+
+    def _alike(self, tensor: Tensor) -> list[Tensor]:
+        """The results of nodes of a group that are one value, the one that stays first; others are alone."""
+        group = self._group_of.get(tensor.inputs[0]) if tensor.inputs else None
+        if group is None:
+            return [tensor]
         index = next(index for index, item in enumerate(tensor.inputs[0].outputs) if item is tensor)
-        twins = [twin.outputs[index] for twin in self._group_of[tensor.inputs[0]].nodes]
-        return is_alone and not any(reader for twin in twins for reader in self._readers(twin))
+        return [node.outputs[index] for node in group.nodes]
 
     def _readers(self, tensor: Tensor) -> Iterator[Node]:
         """The nodes of the branch that read a tensor, or have a graph inside that does, and are not moved."""

@@ -175,6 +175,21 @@ def test_a_result_that_is_returned_twice() -> None:
     assert hoisted(source_of("o = Neg(x)", "o = Neg(x)", "o o"), runs=False).changes == 0
 
 
+@pytest.mark.parametrize("after", ["", "y = Exp(r)"])
+def test_equal_nodes_of_one_branch(after: str) -> None:
+    branch = "a = Shape(x) b = Shape(x) p = Expand(x, a) o = Expand(x, b) q = Cast<to = 1>(b)"
+    result = hoisted(source_of(branch, branch, after=after))
+    assert [node.op_type for node in result.after.graph.node] == ["Shape", "Expand", "Cast"] + ["Exp"] * bool(after)
+
+
+def test_equal_nodes_that_are_returned() -> None:
+    branch = "a = Shape(x) p = Expand(x, a) o = Expand(x, a)"
+    # Both would be one tensor, which two graph outputs cannot be.
+    assert hoisted(source_of(branch, branch, "o p")).changes == 1
+    result = hoisted(source_of(branch, branch, "o p", after="y = Add(r, r1)"))
+    assert result.text == "a = Shape(x)\np = Expand(x, a)\ny = Add(p, p)"
+
+
 INNER = """
     b = If (c) < then_branch = u () => (float[I,J] w) {{ {} }}, else_branch = v () => (float[K,L] w) {{ w = Sin(x) }} >
 """
