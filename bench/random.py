@@ -40,10 +40,10 @@ class Outcome:
 class Worker:
     """A process that checks one seed after another."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, kind), daemon=True)
         self._process.start()
         theirs.close()
         self.seed: int | None = None
@@ -75,13 +75,13 @@ class Worker:
         self._process.join()
 
 
-def check_seed(seed: int) -> list[Outcome]:
+def check_seed(seed: int, kind: str) -> list[Outcome]:
     """The outcome of a seed in each mode."""
-    from tests.random_models import NoModelError, random_model
+    from tests.random_models import KINDS, NoModelError, random_model
     from tests.random_models.checking import MODES, check
 
     try:
-        case = random_model(seed)
+        case = random_model(seed, kind=KINDS[kind])
     except NoModelError as error:
         return [Outcome(seed, "any", "no model", _short(error))]
     found = []
@@ -93,9 +93,9 @@ def check_seed(seed: int) -> list[Outcome]:
     return found
 
 
-def shrunk(seed: int, mode: str) -> onnx.ModelProto | None:
+def shrunk(seed: int, mode: str, kind: str) -> onnx.ModelProto | None:
     """A small model that fails as the one of the seed does; None where it does not fail again."""
-    from tests.random_models import RandomModel, random_model
+    from tests.random_models import KINDS, RandomModel, random_model
     from tests.random_models.checking import check
     from tests.random_models.shrinking import shrink
 
@@ -106,17 +106,17 @@ def shrunk(seed: int, mode: str) -> onnx.ModelProto | None:
             return _short(error)[:_SAME_FAILURE]
         return ""
 
-    case = random_model(seed)
+    case = random_model(seed, kind=KINDS[kind])
     found = failure(case)
     if not found:
         return None
     return shrink(case, lambda smaller: failure(smaller) == found).model
 
 
-def run(seeds: range, *, jobs: int, timeout_seconds: float) -> Iterator[list[Outcome]]:
+def run(seeds: range, *, kind: str, jobs: int, timeout_seconds: float) -> Iterator[list[Outcome]]:
     """The outcomes of seeds, as they come."""
     waiting = iter(seeds)
-    workers = [Worker() for _ in range(min(jobs, len(seeds)))]
+    workers = [Worker(kind) for _ in range(min(jobs, len(seeds)))]
     while workers:
         ready = wait([worker.pipe for worker in workers], timeout=1.0)
         for worker in list(workers):
@@ -129,7 +129,7 @@ def run(seeds: range, *, jobs: int, timeout_seconds: float) -> Iterator[list[Out
                 continue
             workers.remove(worker)
             if not worker.is_alive():
-                workers.append(Worker())
+                workers.append(Worker(kind))
             elif (seed := next(waiting, None)) is not None:
                 worker.give(seed)
                 workers.append(worker)
@@ -142,6 +142,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench random", description="Checks maxfold on random models.")
     parser.add_argument("--seeds", type=int, default=1000, metavar="N", help="how many (default %(default)s)")
     parser.add_argument("--start", type=int, default=0, metavar="N", help="the first one (default %(default)s)")
+    parser.add_argument("--kind", choices=("whole", "shapes"), default="whole", help="of models (default %(default)s)")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default %(default)s)")
     parser.add_argument("--timeout-seconds", type=float, default=120.0, metavar="S", help="limit of one seed")
     parser.add_argument("--shrink", type=Path, metavar="DIR", help="write a small model for each failure there")
@@ -150,7 +151,7 @@ def main(arguments: list[str]) -> int:
     started = time.monotonic()
     seeds = range(chosen.start, chosen.start + chosen.seeds)
     with Console(stderr=True).status("starting") as status:
-        for found in run(seeds, jobs=chosen.jobs, timeout_seconds=chosen.timeout_seconds):
+        for found in run(seeds, kind=chosen.kind, jobs=chosen.jobs, timeout_seconds=chosen.timeout_seconds):
             counts.update((outcome.mode, outcome.verdict) for outcome in found)
             for outcome in found:
                 if outcome.verdict == _FAILED:
@@ -158,19 +159,19 @@ def main(arguments: list[str]) -> int:
                     out.print(f"seed {outcome.seed}, {outcome.mode}: {outcome.message}", markup=False, soft_wrap=True)
             status.update(f"{sum(counts.values())} results, {len(failures)} failures")
     for outcome in failures if chosen.shrink else ():
-        _write_shrunk(chosen.shrink, outcome, out)
+        _write_shrunk(chosen.shrink, outcome, chosen.kind, out)
     for (mode, verdict), count in sorted(counts.items()):
         out.print(f"{mode:8} {verdict:10} {count:6}", markup=False)
     out.print(f"{len(seeds)} seeds in {time.monotonic() - started:.0f} s, {len(failures)} failures")
     return 1 if failures else 0
 
 
-def _write_shrunk(folder: Path, outcome: Outcome, out: Console) -> None:
+def _write_shrunk(folder: Path, outcome: Outcome, kind: str, out: Console) -> None:
     if outcome.mode == "any":
         return
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{outcome.seed}-{outcome.mode}.onnx"
-    model = shrunk(outcome.seed, outcome.mode)
+    model = shrunk(outcome.seed, outcome.mode, kind)
     if model is None:
         out.print(f"seed {outcome.seed}, {outcome.mode}: does not fail again", soft_wrap=True)
         return
@@ -178,7 +179,7 @@ def _write_shrunk(folder: Path, outcome: Outcome, out: Console) -> None:
     out.print(f"{path}: {len(model.graph.node)} nodes", markup=False, soft_wrap=True)
 
 
-def _serve(pipe: Connection[Any, Any]) -> None:
+def _serve(pipe: Connection[Any, Any], kind: str) -> None:
     pipe.send([])
     while True:
         try:
@@ -186,7 +187,7 @@ def _serve(pipe: Connection[Any, Any]) -> None:
         except EOFError:
             return
         try:
-            found = check_seed(seed)
+            found = check_seed(seed, kind)
         except Exception:
             found = [Outcome(seed, "any", _FAILED, traceback.format_exc(limit=3)[-_LONGEST_MESSAGE:])]
         pipe.send(found)

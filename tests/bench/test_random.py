@@ -11,11 +11,12 @@ import pytest
 
 from bench import random
 from bench.random import Outcome
+from tests.random_models import KINDS
 
 DIES, HANGS = 2, 3
 
 
-def serve(pipe: Connection[Any, Any]) -> None:
+def serve(pipe: Connection[Any, Any], kind: str) -> None:
     """A worker that has trouble with two seeds."""
     pipe.send([])
     while True:
@@ -27,14 +28,16 @@ def serve(pipe: Connection[Any, Any]) -> None:
         pipe.send([Outcome(seed, "exact", "same bits")])
 
 
-def test_seeds_are_checked_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert random.main(["--seeds", "2", "--jobs", "1"]) == 0
+@pytest.mark.parametrize("kind", KINDS)
+def test_seeds_are_checked_and_counted(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert random.main(["--seeds", "2", "--jobs", "1", "--kind", kind]) == 0
     assert "2 seeds in" in capsys.readouterr().out
 
 
 def test_a_seed_that_ends_its_process_or_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random, "_serve", serve)
-    found = [outcome for outcomes in random.run(range(6), jobs=2, timeout_seconds=3.0) for outcome in outcomes]
+    results = random.run(range(6), kind="whole", jobs=2, timeout_seconds=3.0)
+    found = [outcome for outcomes in results for outcome in outcomes]
     assert sorted((outcome.seed, outcome.verdict, outcome.message) for outcome in found) == [
         (0, "same bits", ""),
         (1, "same bits", ""),

@@ -14,6 +14,7 @@ After each application the model is run as it stands, with all results of its ma
 from __future__ import annotations
 
 import io
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -89,8 +90,9 @@ class Watch:
         for tensor, arrays in state.items():
             for own, right in zip(arrays, before.get(tensor, arrays), strict=True):
                 _assert_close(own, right, edit.math, f"{what}: {tensor.name!r}")
+        rounding = _TOLERANCES[4] if edit.math == "relaxed" else 0.0
         for number in range(len(self.feed_sets)):
-            _assert_facts(inference, {tensor: arrays[number] for tensor, arrays in state.items()}, what)
+            _assert_facts(inference, {tensor: arrays[number] for tensor, arrays in state.items()}, rounding, what)
         for info in edit.model.graph.value_info:
             if info.name in self._true and info.name not in edit.model.graph.forgotten:
                 assert self._is_true(info, edit), f"{what}: the declaration of {info.name!r} is false"
@@ -165,22 +167,22 @@ def _is_misread(node: Node, edit: Edit) -> bool:
     return repeats or not all(tensor.name for tensor in node.outputs)
 
 
-def _assert_close(own: Array, right: Array, math: str, what: str) -> None:
+def _assert_close(own: Array, right: Array, mode: str, what: str) -> None:
     assert (own.dtype, own.shape) == (right.dtype, right.shape), f"{what}: another type or shape than before"
     if own.dtype.kind != "f":
         # Relaxed rounding may turn what is compared or chosen.
-        assert math == "relaxed" or own.tolist() == right.tolist(), f"{what}: {own} is not {right}"
+        assert mode == "relaxed" or own.tolist() == right.tolist(), f"{what}: {own} is not {right}"
         return
     with np.errstate(all="ignore"):
         ours, theirs = own.astype(np.float64), right.astype(np.float64)
         finite = np.isfinite(theirs)
         bound = _TOLERANCES[own.dtype.itemsize] * max(1.0, float(np.abs(theirs[finite]).max(initial=0.0)))
         same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs)) | (np.abs(ours - theirs) <= bound)
-    assert same.all() or (math == "relaxed" and not finite.all()), f"{what}: {own} is not {right}"
+    assert same.all() or (mode == "relaxed" and not finite.all()), f"{what}: {own} is not {right}"
 
 
-def _assert_facts(inference: Inference, state: Mapping[Tensor, Array], what: str) -> None:
-    """All facts that are still there hold of these results."""
+def _assert_facts(inference: Inference, state: Mapping[Tensor, Array], rounding: float, what: str) -> None:
+    """All facts that are still there hold of these results, floats to `rounding`."""
     sizes: dict[Atom, int] = {}
     facts = {tensor: inference._facts[tensor] for tensor in state if tensor in inference._facts}
     for tensor, fact in facts.items():
@@ -196,10 +198,15 @@ def _assert_facts(inference: Inference, state: Mapping[Tensor, Array], what: str
     for tensor, fact in facts.items():
         array = state[tensor]
         told = f"{what}: of {tensor.name!r}, {array.dtype}{list(array.shape)}, {fact} is false"
-        assert fact.dims is None or all(map(_holds, fact.dims, array.shape, [sizes] * array.ndim)), told
+        assert fact.dims is None or all(
+            _holds(dim, size, sizes, 0.0) for dim, size in zip(fact.dims, array.shape, strict=True)
+        ), told
         if fact.value is not None and fact.value.shape == array.shape:
             elements = array.reshape(-1).tolist()
-            assert all(map(_holds, fact.value.elements, elements, [sizes] * len(elements))), f"{told}: {elements}"
+            assert all(
+                _holds(known, element, sizes, rounding)
+                for known, element in zip(fact.value.elements, elements, strict=True)
+            ), f"{told}: {elements}"
         else:
             assert fact.value is None, told
 
@@ -212,14 +219,15 @@ def _symbol(dim: object) -> Atom | None:
     return monomial[0] if is_symbol else None
 
 
-def _holds(dim: Any, actual: float, sizes: Mapping[Atom, int]) -> bool:
+def _holds(dim: Any, actual: float, sizes: Mapping[Atom, int], rounding: float) -> bool:
     """Whether a dim or an element is that number, as far as all its symbols are known."""
     if dim is None:
         return True
     try:
-        return bool(_number(dim, sizes) == actual)
+        known = _number(dim, sizes)
     except LookupError:
         return True
+    return known == actual or (isinstance(known, float) and math.isclose(known, actual, rel_tol=rounding))
 
 
 def _number(dim: Dim, sizes: Mapping[Atom, int]) -> int:

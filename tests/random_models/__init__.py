@@ -1,6 +1,7 @@
 """Random models for whole-pipeline tests: valid, runnable in ONNX Runtime, full of what passes look for.
 
     random_model(seed)        a model of 5 to 40 nodes and two sets of values for its inputs, always the same
+    random_model(seed, kind=SHAPES)        one that computes with the shapes of its inputs
 
 Constants come as initializers, Constant nodes and defaults that a caller may override, some equal, some neutral;
 the batch has another size in each set; results are read often, by branches and loop bodies too, which reuse local
@@ -10,32 +11,22 @@ names; outputs are taken from anywhere. Each node runs while the model is made, 
 from __future__ import annotations
 
 import random
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import onnx
 from onnx import ModelProto, helper
 
-from tests.random_models import choices, elementwise, idioms, layers, movement, traps
+from tests.random_models import choices, elementwise, idioms, layers, movement, shapes, traps
 from tests.random_models.builder import Builder, Value, info
 from tests.random_models.control import control
 from tests.random_models.trial import Refused, Session, subgraphs
 from tests.random_models.values import BOOL, F32, F64, I32, I64, Array
 
 OPSETS = (11, 13, 15, 17, 18, 20, 23)
-_MAKERS: dict[Any, int] = {
-    **elementwise.MAKERS,
-    **movement.MAKERS,
-    **layers.MAKERS,
-    **traps.MAKERS,
-    **idioms.MAKERS,
-    **choices.MAKERS,
-    control: 5,
-    choices.alike: 3,
-}
-_NAMES, _WEIGHTS = list(_MAKERS), list(_MAKERS.values())
 _MOST_TRIES = 4
 
 
@@ -79,47 +70,19 @@ _CHOOSERS = {
 }  # fmt: skip
 
 
-def random_model(seed: int, *, finite: bool | None = None, operators: Container[str] | None = None) -> RandomModel:
-    """The model of a seed; with `operators` only these are in it, and no defaults that a caller may override.
+@dataclass(frozen=True)
+class Kind:
+    """What a model begins with, and what makes its nodes, by how often."""
 
-    Raises `NoModelError` where it is invalid or ONNX Runtime does not run it.
-    """
-    source = random.Random(seed)
-    opset = source.choice(OPSETS)
-    is_finite = source.random() < 0.6 if finite is None else finite
-    b = Builder(seed, opset, finite=is_finite, half=source.random() < 0.25, operators=operators)
-    _inputs(b)
-    wanted = b.random.randint(5, 40)
-    for _ in range(_MOST_TRIES * wanted):
-        if len(b.scope.nodes) >= wanted:
-            break
-        try:
-            step(b)
-        except Refused:
-            continue
-    made = RandomModel(_assemble(b), b.feeds, b.draws, is_finite, {name: v.arrays for name, v in b.known.items()})
-    try:
-        onnx.checker.check_model(made.model, full_check=True)
-        session = Session(made.model)
-        for feed in made.feed_sets:
-            session(feed)
-    except Exception as error:
-        raise NoModelError(f"seed {seed}: {error}") from error
-    return made
+    inputs: Callable[[Builder], object]
+    makers: dict[Any, int]
 
 
-def random_models(seeds: Iterable[int]) -> Iterator[RandomModel]:
-    """The models of seeds, without those that there are none of."""
-    for seed in seeds:
-        with suppress(NoModelError):
-            yield random_model(seed)
-
-
-def step(b: Builder) -> None:
+def step(b: Builder, kind: Kind) -> None:
     """One more node, or a few that belong together."""
-    (maker,) = b.random.choices(_NAMES, _WEIGHTS)
+    (maker,) = b.random.choices(list(kind.makers), list(kind.makers.values()))
     if maker in (control, choices.alike):
-        maker(b, step)
+        maker(b, partial(step, kind=kind))
     else:
         maker(b)
 
@@ -133,6 +96,61 @@ def _inputs(b: Builder) -> None:
         b.input(b.random.choice((F32, F32, F64, I64, I32)), b.random.choice(dims))
     if b.chance(0.5):
         b.input(BOOL, b.random.choice(((), (1,), ("N", 1))))
+
+
+WHOLE = Kind(
+    _inputs,
+    {
+        **elementwise.MAKERS,
+        **movement.MAKERS,
+        **layers.MAKERS,
+        **traps.MAKERS,
+        **idioms.MAKERS,
+        **choices.MAKERS,
+        control: 5,
+        choices.alike: 3,
+    },
+)
+SHAPES = Kind(shapes.inputs, {**shapes.MAKERS, control: 2})
+KINDS = {"whole": WHOLE, "shapes": SHAPES}
+
+
+def random_model(
+    seed: int, *, kind: Kind = WHOLE, finite: bool | None = None, operators: Container[str] | None = None
+) -> RandomModel:
+    """The model of a seed; with `operators` only these are in it, and no defaults that a caller may override.
+
+    Raises `NoModelError` where it is invalid or ONNX Runtime does not run it.
+    """
+    source = random.Random(seed)
+    opset = source.choice(OPSETS)
+    is_finite = source.random() < 0.6 if finite is None else finite
+    b = Builder(seed, opset, finite=is_finite, half=source.random() < 0.25, operators=operators)
+    kind.inputs(b)
+    wanted = b.random.randint(5, 40)
+    for _ in range(_MOST_TRIES * wanted):
+        if len(b.scope.nodes) >= wanted:
+            break
+        try:
+            step(b, kind)
+        except Refused:
+            continue
+    made = RandomModel(_assemble(b), b.feeds, b.draws, is_finite, {name: v.arrays for name, v in b.known.items()})
+    try:
+        onnx.checker.check_model(made.model, full_check=True)
+        session = Session(made.model)
+        for feed in made.feed_sets:
+            session(feed)
+    except Exception as error:
+        raise NoModelError(f"seed {seed}: {error}") from error
+    return made
+
+
+def random_models(seeds: Iterable[int], *, kind: Kind = WHOLE, finite: bool | None = None) -> Iterator[RandomModel]:
+    """The models of seeds, without those that there are none of."""
+    for seed in seeds:
+        with suppress(NoModelError):
+            yield random_model(seed, kind=kind, finite=finite)
 
 
 def _assemble(b: Builder) -> ModelProto:
