@@ -14,9 +14,10 @@ import numpy as np
 from onnx import TensorProto
 
 from maxfold.model.broadcast import BroadcastError, numpy_shape
+from maxfold.model.dtypes import DType
 from maxfold.passes.kernels.call import Array, Call, KernelError, Result, Shape, axis_of
 from maxfold.passes.kernels.kernel import Kernel
-from maxfold.passes.kernels.reduction import as_double, settled, total
+from maxfold.passes.kernels.reduction import as_double, check_range, largest_number, magnitudes, settled, total
 from maxfold.passes.kernels.rounding import widened
 from maxfold.passes.kernels.shape import known_dtype
 
@@ -66,8 +67,20 @@ def _matmul_results(call: Call) -> tuple[Result, ...]:
 
 def _matmul(call: Call) -> tuple[Array, ...]:
     (result,) = _matmul_results(call)
+    a, b = (as_double(call.array(index), result.dtype) for index in (0, 1))
     with np.errstate(all="ignore"):
-        return (settled(_matrix_product(*(as_double(call.array(index), result.dtype) for index in (0, 1))), result),)
+        made = settled(_matrix_product(a, b), result)
+        _check_products(a, b, made, result.dtype)
+        return (made,)
+
+
+def _check_products(a: Array, b: Array, made: Array, dtype: DType) -> None:
+    """Raises KernelError where sums of products may leave the range of the type on the way to a finite result."""
+    if dtype.kind != "float" or not made.size or not a.size:
+        return
+    left, right = magnitudes(a), magnitudes(b)
+    if left.max() * right.max() * a.shape[-1] > largest_number(dtype):
+        check_range(_matrix_product(left, right), made, dtype)
 
 
 def _gemm_results(call: Call) -> tuple[Result, ...]:
@@ -95,7 +108,9 @@ def _gemm(call: Call) -> tuple[Array, ...]:
         out = _scaled(_matrix_product(a, b), call.number("alpha", 1.0))
         if call.optional(2) is not None:
             out = out + _scaled(as_double(call.array(2), result.dtype), call.number("beta", 1.0))
-        return (settled(out, result),)
+        made = settled(out, result)
+        _check_products(a, b, made, result.dtype)
+        return (made,)
 
 
 def _scaled(values: Array, factor: float) -> Array:
@@ -199,7 +214,10 @@ def _einsum(call: Call) -> tuple[Array, ...]:
             products = products * _aligned(as_double(call.array(index), result.dtype), labels, order)
         products = np.broadcast_to(products, [sizes[label] for label in order])
         summed = math.prod(sizes[label] for label in order[len(kept) :])
-        return (settled(total(products.reshape((*result.shape, summed))), result),)
+        rows = products.reshape((*result.shape, summed))
+        made = settled(total(rows), result)
+        check_range(total(magnitudes(rows)), made, result.dtype)
+        return (made,)
 
 
 def _aligned(values: Array, labels: Sequence[Label], order: Sequence[Label]) -> Array:

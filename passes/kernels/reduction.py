@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from maxfold.model.dtypes import DType
@@ -56,8 +57,33 @@ def settled(values: Any, result: Result) -> Array:
     return np.array(array, result.dtype.numpy, order="C").reshape(result.shape)
 
 
+def check_range(sizes: Any, results: Any, dtype: DType) -> None:
+    """Raises KernelError where numbers on the way to a finite result may not be: runtimes go by the node's own type.
+
+    `sizes` are as large as whatever is on the way to `results`, in whichever order it is combined.
+    """
+    if dtype.kind != "float":
+        return
+    if (np.isfinite(results) & (np.asarray(sizes) > largest_number(dtype))).any():
+        raise KernelError("numbers on the way to the result are larger than the type has")
+
+
+def largest_number(dtype: DType) -> float:
+    """The largest finite number of a float type."""
+    return float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]  # ml_dtypes is not
+
+
+def magnitudes(values: Array) -> Array:
+    """How large numbers are, 0 for what is not finite."""
+    return np.where(np.isfinite(values), np.abs(values), 0)
+
+
 def _product(values: Array) -> Array:
     return halved(np.multiply, values) if values.shape[-1] else np.ones(values.shape[:-1], values.dtype)
+
+
+def _nothing(values: Array) -> Array:
+    return np.zeros(values.shape[:-1])
 
 
 def _mean(values: Array) -> Any:
@@ -98,8 +124,13 @@ def _rows(array: Array, axes: Sequence[int]) -> Array:
     return array.transpose([*kept, *axes]).reshape((*outer, math.prod(array.shape[axis] for axis in axes)))
 
 
-def _reduction(operator: str, last: int, function: Function, *, integers: bool = True, wide: bool = False) -> Kernel:
-    """`function` of rows of float64 (of the widest type where `wide`), or of integers if it has them."""
+def _reduction(
+    operator: str, last: int, function: Function, sizes: Function, *, integers: bool = True, wide: bool = False
+) -> Kernel:
+    """`function` of rows of float64 (of the widest type where `wide`), or of integers if it has them.
+
+    `sizes` of the magnitudes in a row are as large as any sum on the way.
+    """
 
     def evaluate(call: Call) -> tuple[Array, ...]:
         (result,) = _reduced_results(call)
@@ -110,7 +141,9 @@ def _reduction(operator: str, last: int, function: Function, *, integers: bool =
             if values.dtype.kind in "iu":
                 _check_magnitude(function(np.abs(values.astype(np.float64))), values.dtype, operator)
             widest = widened(values, result.dtype) if wide else as_double(values, result.dtype)
-            return (settled(function(widest), result),)
+            made = settled(function(widest), result)
+            check_range(np.reshape(sizes(magnitudes(widest)), result.shape), made, result.dtype)
+            return (made,)
 
     return Kernel(operator, "", 1, last, _ROUNDED, _reduced_results, evaluate, is_rounded=True)
 
@@ -168,8 +201,11 @@ def _pooled_rows(call: Call) -> Array:
 
 def _average(call: Call) -> tuple[Array, ...]:
     (result,) = _pooled_results(call)
+    rows = as_double(_pooled_rows(call), result.dtype)
     with np.errstate(all="ignore"):
-        return (settled(_mean(as_double(_pooled_rows(call), result.dtype)), result),)
+        made = settled(_mean(rows), result)
+        check_range(total(magnitudes(rows)).reshape(result.shape), made, result.dtype)
+        return (made,)
 
 
 def _maximum(call: Call) -> tuple[Array, ...]:
@@ -195,6 +231,8 @@ def _accumulation(operator: str, since: int, last: int, function: Any, neutral: 
             values = np.concatenate([first, values[:-1]])
         with np.errstate(all="ignore"):
             sums = function.accumulate(values, axis=0, dtype=values.dtype)
+            ways = function.accumulate(np.maximum(magnitudes(values), neutral), axis=0)
+            check_range(ways, rounded(sums, result.dtype) if result.dtype.kind == "float" else sums, result.dtype)
         return (settled(np.moveaxis(sums[::-1] if call.integer("reverse", 0) else sums, 0, axis), result),)
 
     def results(call: Call) -> tuple[Result, ...]:
@@ -262,14 +300,14 @@ _ROUNDED = (
 _ONE_OF_THEM = "Exact: the result is one of the elements; NaN, and zeros of both signs, are left alone."
 
 REDUCTION: tuple[Kernel, ...] = (
-    _reduction("ReduceSum", 13, total),
-    _reduction("ReduceMean", 18, _mean, integers=False),
-    _reduction("ReduceProd", 18, _product),
-    _reduction("ReduceL1", 18, lambda x: total(np.abs(x))),
-    _reduction("ReduceL2", 18, lambda x: np.sqrt(total(x * x)), integers=False),
-    _reduction("ReduceSumSquare", 18, lambda x: total(x * x)),
-    _reduction("ReduceLogSum", 28, lambda x: np.log(total(x)), integers=False, wide=True),
-    _reduction("ReduceLogSumExp", 28, _log_sum_exp, integers=False, wide=True),
+    _reduction("ReduceSum", 13, total, total),
+    _reduction("ReduceMean", 18, _mean, total, integers=False),
+    _reduction("ReduceProd", 18, _product, _nothing),
+    _reduction("ReduceL1", 18, lambda x: total(np.abs(x)), total),
+    _reduction("ReduceL2", 18, lambda x: np.sqrt(total(x * x)), lambda x: total(x * x), integers=False),
+    _reduction("ReduceSumSquare", 18, lambda x: total(x * x), lambda x: total(x * x)),
+    _reduction("ReduceLogSum", 28, lambda x: np.log(total(x)), total, integers=False, wide=True),
+    _reduction("ReduceLogSumExp", 28, _log_sum_exp, _nothing, integers=False, wide=True),
     _extremum("ReduceMax", np.max, 1),
     _extremum("ReduceMin", np.min, -1),
     Kernel("GlobalAveragePool", "", 1, 22, _ROUNDED, _pooled_results, _average, is_rounded=True),

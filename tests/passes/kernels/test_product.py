@@ -228,3 +228,14 @@ def test_lp_normalization() -> None:
     assert evaluated("LpNormalization", [x], {}, 1)[0].tolist() == [[np.float32(0.6), np.float32(-0.8)], [0, 1]]
     (value,) = evaluated("LpNormalization", [x], {"p": 1, "axis": 0}, 22)
     np.testing.assert_array_equal(value, (x / np.array([3, 6], np.float64)).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes"), [("MatMul", {}), ("Gemm", {}), ("Einsum", {"equation": "ij,jk->ik"})]
+)
+def test_what_leaves_the_range_on_the_way_is_left_to_the_runtime(operator: str, attributes: dict[str, Any]) -> None:
+    left, right = np.array([[1e30, 1e30]], np.float32), np.array([[1e30], [-1e30]], np.float32)
+    reason = declined(operator, [left, right], attributes)
+    assert reason == "numbers on the way to the result are larger than the type has"
+    (made,) = evaluated(operator, [left, -np.abs(right)], attributes)
+    assert made.tolist() == [[-np.inf]]

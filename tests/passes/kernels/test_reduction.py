@@ -204,3 +204,23 @@ def test_global_pools_of_the_first_version() -> None:
     assert evaluated("GlobalMaxPool", [iota(1, 2, 2, 2)], {}, 1)[0].tolist() == [[[[3]], [[7]]]]
     assert declined("GlobalMaxPool", [iota(1, 2)], {}, 1) == "shape (1, 2) has no space to pool"
     assert declined("GlobalAveragePool", [iota(1, 2, 0)], {}, 1) == "shape (1, 2, 0) has no space to pool"
+
+
+@pytest.mark.parametrize(
+    ("operator", "row"),
+    [
+        ("ReduceSum", [3e38, 3e38, -3e38]),
+        ("ReduceMean", [3e38, 3e38]),
+        ("ReduceL2", [1e30, 1e30]),
+        ("ReduceLogSum", [3e38, 3e38]),
+    ],
+)
+def test_what_leaves_the_range_on_the_way_is_left_to_the_runtime(operator: str, row: list[float]) -> None:
+    reason = declined(operator, [np.array([row], np.float32)], {"keepdims": 1}, 17)
+    assert reason == "numbers on the way to the result are larger than the type has"
+    assert evaluated(operator, [np.array([row], np.float64)], {"keepdims": 1}, 17)[0].shape == (1, 1)
+
+
+def test_sums_that_overflow_are_infinite() -> None:
+    (made,) = evaluated("ReduceSum", [np.array([3e38, 3e38], np.float32)], {"keepdims": 0}, 12)
+    assert made == np.inf
