@@ -232,6 +232,8 @@ class Builder:
 
     def emit_group(self, nodes: Sequence[NodeProto], results: Sequence[str]) -> list[Value]:
         """Nodes between which sequences pass; only the `results` are values."""
+        if self.operators is not None and any(node.op_type not in self.operators for node in nodes):
+            raise Refused("not to be part of the model")
         made = {name for node in nodes for name in node.output}
         known = {name: self.known[name] for node in nodes for name in node.input if name and name not in made}
         feeds = [{name: value.arrays[number] for name, value in known.items()} for number in range(SETS)]
