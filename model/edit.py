@@ -107,7 +107,7 @@ class Edit(View):
     def forget_types(self) -> None:
         """Lets all types be derived anew: rewrites may have made more of them known."""
         self._inference = Inference(self)
-        self._nonzero = self._contradicted = None
+        self._nonzero = self._contradicted = self._frozen = None
 
     def forget_declaration(self, tensor: Tensor) -> None:
         """Drops what the file declares of a result inside the graph, where its type is no longer that."""

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import onnx
 
 from maxfold.model.data import SparseData
+from maxfold.model.fragile import contradicts
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, scopes_of, subgraphs
 from maxfold.model.types import declared_shape
-from maxfold.model.view import View, contradicts
+from maxfold.model.view import View
 
 if TYPE_CHECKING:
     from maxfold.model.edit import Edit

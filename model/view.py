@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from maxfold.model.dtypes import DType
+from maxfold.model.fragile import contradicted_nodes, frozen_nodes, refusal_under
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor
-from maxfold.model.inference import Dim, Inference, PartialValue
+from maxfold.model.inference import Dim, Fact, Inference, PartialValue
 from maxfold.model.inference.nonzero import is_nonzero, nonzero_atoms
 from maxfold.model.inference.symbolic import Atom
 from maxfold.model.model import ONNX_DOMAINS, Model, graph_protos
-from maxfold.model.types import declared_shape
 
 Math = Literal["exact", "relaxed"]
 
@@ -47,6 +47,7 @@ class View:
         self._find_functions()
         self._inference = Inference(self)
         self._contradicted: dict[Node, Tensor] | None = None
+        self._frozen: dict[Node, str] | None = None
         self._nonzero: frozenset[Atom] | None = None
         self._operators: frozenset[tuple[str, int | None]] | None = None
         self._bound = _bound_names(model)
@@ -176,10 +177,15 @@ class View:
         return bool(self._bound) and tensor.name in self._bound
 
     def why_fixed(self, tensor: Tensor) -> str | None:
-        """Why a tensor must stay what and where it is (kept by request, used beside the graph), None where not."""
+        """Why a tensor must stay what and where it is, None where it need not.
+
+        It is kept by request, used beside the graph, or its node is frozen.
+        """
         if self.is_bound(tensor):
             return f"{tensor.name!r} {self._bound[tensor.name]}"
-        return f"{tensor.name!r} is to be kept" if self.is_kept(tensor) else None
+        if self.is_kept(tensor):
+            return f"{tensor.name!r} is to be kept"
+        return self.why_frozen(tensor.inputs[0]) if tensor.inputs else None
 
     def is_single_use(self, tensor: Tensor) -> bool:
         """Whether exactly one input of one node reads a tensor, and no graph returns it."""
@@ -213,6 +219,10 @@ class View:
     def dies_with(self, constant: Constant, uses: int) -> bool:
         """Whether a constant could go from the file if `uses` of its uses went."""
         return self.use_count(constant) == uses and self.is_removable(constant)
+
+    def fact(self, tensor: Tensor) -> Fact:
+        """All that is derived of a tensor."""
+        return self._inference.fact(tensor)
 
     def dtype(self, tensor: Tensor) -> DType | None:
         """The derived element type, None where it could not be derived."""
@@ -255,11 +265,21 @@ class View:
         lets everybody derive the right shape would make the file one that onnx's checker refuses.
         """
         if self._contradicted is None:
-            self._contradicted = _contradicted(self)
+            self._contradicted = contradicted_nodes(self)
         tensor = self._contradicted.get(node)
         if tensor is None:
-            return None
+            return self.why_frozen(node)
         return f"output {tensor.name!r}, which depends on it, is declared with a shape that it does not have"
+
+    def why_frozen(self, node: Node) -> str | None:
+        """Why a node has to stay what it is, None where it has not: see `fragile`."""
+        if self._frozen is None:
+            self._frozen = frozen_nodes(self)
+        return self._frozen.get(node) if self._frozen else None
+
+    def why_not_known(self, given: Mapping[Tensor, Fact]) -> str | None:
+        """Why what a rewrite would make known of tensors had better not be known, None where it may be."""
+        return refusal_under(self, given)
 
     def why_not_replaceable(self, old: Tensor, new: Tensor) -> str | None:
         """Why not every use of `old` can read `new` instead, None where it can.
@@ -308,37 +328,6 @@ class View:
             for index, item in enumerate(node.inputs):
                 places.setdefault(item, []).append(index)
         return places.get(tensor, [])
-
-
-def _contradicted(view: View) -> dict[Node, Tensor]:
-    """The nodes behind outputs that are declared wrongly, up to what keeps the checker from knowing."""
-    found: dict[Node, Tensor] = {}
-    for scope in view.model.scopes() if view.model.format == "onnx" else ():
-        for tensor, info in zip(scope.outputs, scope.output_info, strict=False):
-            declared = declared_shape(info)
-            derived = None if declared is None else view.shape(tensor)
-            if declared is None or derived is None or not contradicts(declared, derived):
-                continue
-            pending = list(tensor.inputs)
-            while pending:
-                node = pending.pop()
-                if node in found:
-                    continue
-                found[node] = tensor
-                # The checker derives nothing beyond a target that it does not know.
-                is_open = node.op == "Reshape" and len(node.inputs) > 1 and bool(node.inputs[1].inputs)
-                if is_open:
-                    found.update(dict.fromkeys(node.inputs[1].inputs, tensor))
-                else:
-                    pending += [maker for operand in node.inputs for maker in operand.inputs]
-    return found
-
-
-def contradicts(declared: Sequence[int | None], derived: Sequence[int | None]) -> bool:
-    """Whether no tensor has both shapes; None is a dimension of any size."""
-    if len(declared) != len(derived):
-        return True
-    return any(None not in pair and pair[0] != pair[1] for pair in zip(declared, derived, strict=True))
 
 
 def domain_of(node: Node) -> str:

@@ -140,6 +140,7 @@ def _visit(node: Node, table: _Table, edit: Edit, declines: dict[Node, list[tupl
         if named_results(node) and node in table:
             declines[node] = [(table.first_tally(node), Decline("it is to be kept"))]
         return False
+    frozen = edit.why_frozen(node)
     found: list[tuple[_Tally, Decline]] = []
     is_rewritten = False
     started = time.perf_counter()
@@ -149,6 +150,8 @@ def _visit(node: Node, table: _Table, edit: Edit, declines: dict[Node, list[tupl
         except (KernelError, ModelError) as error:
             # A constant that cannot be decoded, or values that a kernel refuses.
             match = Decline(str(error))
+        if frozen is not None and match is not None and not isinstance(match, Decline):
+            match = Decline(frozen)
         if isinstance(match, Decline):
             found.append((tally, match))
         elif match is not None:

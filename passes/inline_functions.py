@@ -94,6 +94,8 @@ class _Inliner:
         edit = self.edit
         if edit.is_kept(node):
             return "it is to be kept"
+        if edit.why_frozen(node) is not None:
+            return edit.why_frozen(node)
         if len(node.inputs) > len(function.inputs) or len(node.outputs) > len(function.outputs):
             return f"{function.name!r} has not that many inputs and outputs"
         if any(True for _ in subgraphs(node)):

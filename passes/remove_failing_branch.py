@@ -51,7 +51,9 @@ class RemoveFailingBranch(SingleRulePass):
             return None
         branch = graphs[1] if failing[0] else graphs[0]
         reason = why_not_moved(branch, node, view) or why_not_replaced(node, branch.outputs, view, branch)
+        results = zip(node.outputs, branch.outputs, strict=True)
         reason = reason or view.why_not_settled(node)
+        reason = reason or view.why_not_known({result: view.fact(tensor) for result, tensor in results})
         return Taken(node, branch) if reason is None else Decline(reason)
 
 

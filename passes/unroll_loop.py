@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import ClassVar
 
 import numpy as np
@@ -11,12 +10,11 @@ import numpy as np
 from maxfold.model.data import Array
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Graph, Node, Tensor, Variable
+from maxfold.model.inference.control import trip_count
 from maxfold.model.splice import is_used, why_kept_inside, why_not_moved, why_not_replaced
 from maxfold.model.types import declared_shape
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
-from maxfold.passes.inline_constant_if import known_condition
-from maxfold.passes.nodes import operand
 from maxfold.passes.rule import Decline, Match, frozen
 
 # Inputs of a Loop, and of its body, before the values that it carries; the body returns a condition before them.
@@ -92,7 +90,7 @@ class UnrollLoop(SingleRulePass):
             return Decline("it does not give its body's inputs")
         if len(body.outputs) != len(node.outputs) + 1 or len(node.outputs) < len(carried):
             return Decline("its body does not give its results")
-        trips = _trips(node, body, view)
+        trips = trip_count(node, body, view.value)
         if trips is None:
             return None
         if not all(tensor.name for tensor in carried):
@@ -140,24 +138,3 @@ def _once(node: Node, body: Graph, view: View) -> Match | Decline:
 def _declared_rank(tensor: Tensor) -> int:
     """The rank of the iteration number or condition: 0 by the specification; runtimes follow a body that says 1."""
     return 0 if not isinstance(tensor, Variable) or tensor.shape is None else len(tensor.shape)
-
-
-def _trips(node: Node, body: Graph, view: View) -> int | None:
-    """0 or 1 where a Loop provably runs that often, None for all else."""
-    count, condition = operand(node, 0), operand(node, 1)
-    most: float | int | None = math.inf if count is None else _number(count, view)
-    first = True if condition is None else known_condition(condition, view)
-    if first is False or (most is not None and most <= 0):
-        return 0
-    if first is None or most is None:
-        return None
-    stops = most == 1 or known_condition(body.outputs[0], view) is False
-    return 1 if stops else None
-
-
-def _number(tensor: Tensor, view: View) -> int | None:
-    value = view.value(tensor)
-    if value is None or len(value.elements) != 1:
-        return None
-    element = value.elements[0]
-    return element if isinstance(element, int) and not isinstance(element, bool) else None

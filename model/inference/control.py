@@ -5,19 +5,21 @@ Only what holds in every iteration is said of the inputs of a body: a loop may c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from maxfold.model import dtypes
 from maxfold.model.graph import Graph, Node, Tensor, subgraphs
 from maxfold.model.inference.call import Call, normal_axis
-from maxfold.model.inference.facts import UNKNOWN, Fact, PartialValue, Unknown
+from maxfold.model.inference.facts import UNKNOWN, Element, Fact, PartialValue, Unknown
 from maxfold.model.inference.symbolic import Dim
 
 if TYPE_CHECKING:
     from maxfold.model.inference.engine import Inference
 
-_LOOP_FIXED_INPUTS = 2
+# Inputs of a Loop, and of its body, before the values that it carries.
+FIXED_INPUTS = 2
 
 
 def sources_of_input(tensor: Tensor) -> list[Tensor]:
@@ -36,7 +38,7 @@ def input_fact(engine: Inference, holder: Node, tensor: Tensor) -> Fact:
     if engine.view.is_function_call(holder):
         return UNKNOWN
     index = tensor.scope.inputs.index(tensor)
-    if holder.op == "Loop" and index < _LOOP_FIXED_INPUTS:
+    if holder.op == "Loop" and index < FIXED_INPUTS:
         # ONNX Runtime lets both be of shape [] or [1], whatever the body declares.
         return Fact(dtypes.from_onnx(7 if index == 0 else 9))
     outer = _outer_index(holder, tensor)
@@ -72,6 +74,33 @@ def _scan_input(engine: Inference, holder: Node, index: int, fact: Fact) -> Fact
     except (Unknown, LookupError, TypeError):
         return Fact(fact.dtype)
     return Fact(fact.dtype, fact.dims[:axis] + fact.dims[axis + 1 :])
+
+
+def trip_count(node: Node, body: Graph, value: Callable[[Tensor], PartialValue | None]) -> int | None:
+    """0 or 1 where a Loop provably runs that often, None for all else; `value` says what is known of a tensor."""
+    given = [tensor if tensor.name else None for tensor in node.inputs[:FIXED_INPUTS]]
+    count, condition = (*given, None, None)[:FIXED_INPUTS]
+    most = math.inf if count is None else _integer(value(count))
+    first = True if condition is None else _truth(value(condition))
+    if first is False or (most is not None and most <= 0):
+        return 0
+    if first is None or most is None:
+        return None
+    return 1 if most == 1 or _truth(value(body.outputs[0])) is False else None
+
+
+def _element(value: PartialValue | None) -> Element:
+    return None if value is None or len(value.elements) != 1 else value.elements[0]
+
+
+def _truth(value: PartialValue | None) -> bool | None:
+    element = _element(value)
+    return element if isinstance(element, bool) else None
+
+
+def _integer(value: PartialValue | None) -> int | None:
+    element = _element(value)
+    return element if isinstance(element, int) and not isinstance(element, bool) else None
 
 
 def if_(call: Call) -> list[Fact]:

@@ -20,7 +20,7 @@ import onnx
 from maxfold.model import dtypes
 from maxfold.model.data import Array
 from maxfold.model.errors import ModelError
-from maxfold.model.graph import Constant, Graph, Node, Tensor, Variable, subgraphs
+from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, Variable, subgraphs
 from maxfold.model.inference import control, fallback
 from maxfold.model.inference.call import Call
 from maxfold.model.inference.facts import MOST_ELEMENTS, UNKNOWN, Fact, PartialValue, Unknown
@@ -98,6 +98,16 @@ class Inference:
         found = [number for atoms, number in self._volumes.items() if wanted <= Counter(atoms)]
         return MOST_ELEMENTS_OF_ALL // max(found) if found else None
 
+    def refusal(self, node: Node) -> str | None:
+        """Why a static check that knows all of this refuses a node, None where it does not, or none is known."""
+        domain = operator_domain(node)
+        version = self._version(node, domain)
+        if version is None or self.view.is_function_call(node):
+            return None
+        for tensor in node.inputs:
+            self.fact(tensor)
+        return fallback.refusal(Call(self, node, version), domain)
+
     def known(self, tensor: Tensor) -> Fact:
         """What has been derived of a tensor so far."""
         return self._facts.get(tensor, UNKNOWN)
@@ -151,7 +161,7 @@ class Inference:
     def _infer(self, node: Node) -> list[Fact]:
         if self.view.is_function_call(node):
             return self._called(node)
-        domain = "" if node.domain in (None, *ONNX_DOMAINS) else node.domain
+        domain = operator_domain(node)
         version = self._version(node, domain)
         if version is None:
             return []
@@ -168,14 +178,17 @@ class Inference:
         function = self.view.called_function(node)
         if function is None or self._depth == _DEEPEST_CALL or next(self._calls, None) is None:
             return []
-        body = Inference(self.view, self)
-        body.suppose(
-            {
-                parameter: self._argument(argument)
-                for parameter, argument in zip(function.inputs, node.inputs, strict=False)
-            }
-        )
+        body = self.of_call(function, node)
         return [body.fact(output) for output in function.outputs]
+
+    def of_call(self, function: Function, node: Node) -> Inference:
+        """What is known inside a function with the inputs of a call."""
+        for tensor in node.inputs:
+            self.fact(tensor)
+        body = Inference(self.view, self)
+        parameters = zip(function.inputs, node.inputs, strict=False)
+        body.suppose({parameter: self._argument(argument) for parameter, argument in parameters})
+        return body
 
     def _argument(self, tensor: Tensor) -> Fact:
         fact = self.known(tensor)
@@ -252,6 +265,11 @@ class Inference:
         if tensor.scope.parent is None and sum(isinstance(dim, Expr) for dim in dims) > 1:
             self._shapes.add(dims)
         return Fact(fact.dtype, tuple(dims), fact.value, fact.proto, is_named=True)
+
+
+def operator_domain(node: Node) -> str:
+    """A node's domain, "" for ONNX's own under any of its names."""
+    return "" if node.domain in (None, *ONNX_DOMAINS) else node.domain
 
 
 def _sizes(shape: Any, believes_zero: bool) -> tuple[Dim | None, ...] | None:

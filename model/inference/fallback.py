@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, TypeProto
@@ -16,6 +18,7 @@ from maxfold.model.inference.symbolic import Dim
 _SMALL_BYTES = 1024
 # onnx's inference needs the fields of this and later versions of the file format.
 _IR_VERSION = 8
+_LABELS = re.compile(r"\[\w+Error\]")
 
 
 def infer(call: Call, domain: str) -> list[Fact]:
@@ -25,28 +28,30 @@ def infer(call: Call, domain: str) -> list[Fact]:
 
     Raises `Unknown` where the operator is unknown, has subgraphs, or where onnx refuses the node.
     """
-    try:
-        schema = onnx.defs.get_schema(call.node.op, call.version, domain)
-    except (onnx.defs.SchemaError, TypeError, UnicodeEncodeError):
-        raise Unknown from None
     names = _Names()
     node = _node_proto(call, domain)
-    types: dict[str, TypeProto] = {}
-    data: dict[str, TensorProto] = {}
-    for index, name in enumerate(node.input):
-        if name:
-            types[name] = _type_proto(call.fact(index), names)
-            value = _data(call, index)
-            if value is not None:
-                data[name] = value
     try:
-        found = onnx.shape_inference.infer_node_outputs(
-            schema, node, types, data, opset_imports=[onnx.helper.make_opsetid(domain, call.version)],
-            ir_version=_IR_VERSION,
-        )  # fmt: skip
+        found = _outputs(call, domain, node, names)
     except Exception:  # onnx raises its own and pybind11's kinds, whatever is wrong with the node
         raise Unknown from None
     return [_fact(found.get(name), names) for name in node.output]
+
+
+def refusal(call: Call, domain: str) -> str | None:
+    """Why onnx, and with it a runtime that loads the model, refuses a node of which so much is known; None where not.
+
+    Nothing is said of operators that onnx does not know, and of what is inside a node.
+    """
+    try:
+        node = _node_proto(call, domain)
+        _outputs(call, domain, node, _Names(), assumed=TensorProto.FLOAT)
+    except Unknown:
+        return None
+    except onnx.shape_inference.InferenceError as error:
+        return _LABELS.sub("", str(error)).strip() or "it is refused"
+    except Exception:  # a type that the operator does not take, which no runtime would have loaded
+        return None
+    return None
 
 
 def without_shapes(proto: TypeProto) -> TypeProto:
@@ -64,6 +69,31 @@ def without_shapes(proto: TypeProto) -> TypeProto:
             inner = getattr(inner, kind).elem_type
         else:
             return copy
+
+
+def _outputs(
+    call: Call, domain: str, node: onnx.NodeProto, names: _Names, assumed: int | None = None
+) -> dict[str, TypeProto]:
+    """What onnx derives of a node's results, by name; `assumed` stands for an element type that is not known.
+
+    Raises `Unknown` and onnx's own errors.
+    """
+    try:
+        schema = onnx.defs.get_schema(call.node.op, call.version, domain)
+    except (onnx.defs.SchemaError, TypeError, UnicodeEncodeError):
+        raise Unknown from None
+    types: dict[str, TypeProto] = {}
+    data: dict[str, TensorProto] = {}
+    for index, name in enumerate(node.input):
+        if name:
+            types[name] = _type_proto(call.fact(index), names, assumed)
+            value = _data(call, index)
+            if value is not None:
+                data[name] = value
+    return onnx.shape_inference.infer_node_outputs(
+        schema, node, types, data, opset_imports=[onnx.helper.make_opsetid(domain, call.version)],
+        ir_version=_IR_VERSION,
+    )  # fmt: skip
 
 
 class _Names:
@@ -119,13 +149,14 @@ def _tensor_attribute(name: str, constant: Constant) -> AttributeProto:
     return AttributeProto(name=name, type=AttributeProto.TENSOR, t=shell)
 
 
-def _type_proto(fact: Fact, names: _Names) -> TypeProto:
+def _type_proto(fact: Fact, names: _Names, assumed: int | None = None) -> TypeProto:
     if fact.proto is not None:
         return fact.proto
-    if fact.dtype is None or fact.dtype.onnx is None:
+    element_type = assumed if fact.dtype is None else fact.dtype.onnx
+    if element_type is None:
         raise Unknown
     proto = TypeProto()
-    proto.tensor_type.elem_type = fact.dtype.onnx
+    proto.tensor_type.elem_type = element_type
     if fact.dims is None:
         names.has_unknown_rank = True
         return proto

@@ -151,45 +151,6 @@ def flatten(call: Call) -> Fact:
     return Fact(fact.dtype, flat, _moved_value(call, flat, lambda array, shape: array.reshape(shape)))
 
 
-def concat(call: Call) -> Fact:
-    """Concat, on axis 1 where old versions name none."""
-    facts = [call.fact(index) for index in range(call.input_count)]
-    dtype = next((fact.dtype for fact in facts if fact.dtype is not None), None)
-    shapes = [call.dims(index) for index in range(call.input_count)]
-    ranked = [shape for shape in shapes if shape is not None]
-    if not ranked:
-        return Fact(dtype)
-    rank = len(ranked[0])
-    axis = normal_axis(call.attribute("axis", 1), rank)
-    dims: list[Dim | None] = [_agreed([shape[other] for shape in ranked]) for other in range(rank)]
-    dims[axis] = None if len(ranked) < len(shapes) else sum((shape[axis] for shape in ranked), start=0)
-    return Fact(dtype, tuple(dims), _joined_values(call, axis, dims))
-
-
-def _agreed(dims: Sequence[Dim]) -> Dim:
-    """The dim that several must be equal to: the number among them, if any."""
-    return next((dim for dim in dims if isinstance(dim, int)), dims[0])
-
-
-def _joined_values(call: Call, axis: int, dims: Sequence[Dim | None]) -> PartialValue | None:
-    """Values side by side; vectors may take part of which only the length is known."""
-    shape = static(tuple(dims))
-    if shape is None or not 0 < np.prod(shape, dtype=object) <= MOST_ELEMENTS:
-        return None
-    values = [call.value(index) for index in range(call.input_count)]
-    if all(value is None for value in values):
-        return None
-    parts = [_unknown_array(call, index) if value is None else value.array() for index, value in enumerate(values)]
-    return value_of(np.concatenate(parts, axis))
-
-
-def _unknown_array(call: Call, index: int) -> Array:
-    shape = static(call.dims(index))
-    if shape is None:
-        raise Unknown
-    return np.full(shape, None, object)
-
-
 def expand(call: Call) -> Fact:
     """Expand: both ways, so that a 1 in the target keeps the input's dim."""
     fact = call.fact(0)
@@ -271,7 +232,6 @@ def space_to_depth(call: Call) -> Fact:
 
 
 SHAPE_FUNCTIONS: dict[str, Callable[[Call], Fact | list[Fact]]] = {
-    "Concat": concat,
     "DepthToSpace": depth_to_space,
     "Expand": expand,
     "Flatten": flatten,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from maxfold.model.inference import contraction, control, convolution, elementwise, movement, reduction, slicing
 from maxfold.model.inference.call import Call
+from maxfold.model.inference.concatenation import concat
 from maxfold.model.inference.facts import Fact
 
 SHAPE_FUNCTIONS: dict[str, Callable[[Call], Fact | list[Fact]]] = {
@@ -16,4 +17,5 @@ SHAPE_FUNCTIONS: dict[str, Callable[[Call], Fact | list[Fact]]] = {
     **contraction.SHAPE_FUNCTIONS,
     **convolution.SHAPE_FUNCTIONS,
     **control.SHAPE_FUNCTIONS,
+    "Concat": concat,
 }

@@ -135,7 +135,7 @@ def random_model(
             step(b, kind)
         except Refused:
             continue
-    made = RandomModel(_assemble(b), b.feeds, b.draws, is_finite, {name: v.arrays for name, v in b.known.items()})
+    made = RandomModel(assemble(b), b.feeds, b.draws, is_finite, {name: v.arrays for name, v in b.known.items()})
     try:
         onnx.checker.check_model(made.model, full_check=True)
         session = Session(made.model)
@@ -153,7 +153,8 @@ def random_models(seeds: Iterable[int], *, kind: Kind = WHOLE, finite: bool | No
             yield random_model(seed, kind=kind, finite=finite)
 
 
-def _assemble(b: Builder) -> ModelProto:
+def assemble(b: Builder) -> ModelProto:
+    """The model of what has been made; its outputs are taken from anywhere."""
     graph = helper.make_graph(b.scope.nodes, "random", b.inputs, [], initializer=b.scope.initializers)
     read = {name for node in b.scope.nodes for name in node.input}
     made = {name: b.known[name] for node in b.scope.nodes for name in node.output if name in b.known}
