@@ -34,10 +34,28 @@ def frozen_nodes(view: View) -> dict[Node, str]:
 
 def refusal_under(view: View, given: Mapping[Tensor, Fact]) -> str | None:
     """Why the file would not load any more if that were known of some tensors, None where it would."""
+    behind = _nodes_behind(view, given)
+    if not any(node.scope.parent is not None or view.is_function_call(node) or node.op in STRICT for node in behind):
+        return None
     for node, refusal in _Finder(view, given).fragile():
         if view.why_frozen(node) is None:
             return f"{_shown(node)} would be refused when the file is loaded: {refusal}"
     return None
+
+
+def _nodes_behind(view: View, tensors: Iterable[Tensor]) -> set[Node]:
+    """The nodes of all scopes that depend on tensors."""
+    found: set[Node] = set()
+    pending = list(tensors)
+    while pending:
+        for node in view.consumers(pending.pop()):
+            holder: Node | None = node
+            while holder is not None and holder not in found:
+                found.add(holder)
+                pending += holder.outputs
+                pending += [item for scope in subgraphs(holder) for item in scope.inputs] if holder.attrs else []
+                holder = holder.scope.parent
+    return found
 
 
 def _shown(node: Node) -> str:
@@ -72,7 +90,7 @@ class _Finder:
             if is_call:
                 yield from self._in_function(node, is_inner, known, depth)
                 continue
-            refusal = _refusal(node, is_inner, known)
+            refusal = None if _is_told(node) else _refusal(node, is_inner, known)
             if refusal is not None:
                 yield node, refusal
 
@@ -98,6 +116,15 @@ class _Finder:
             else:
                 self._known = view._inference
         return self._known
+
+
+def _is_told(node: Node) -> bool:
+    """Whether static checks know now what they can ever know of what a node reads."""
+    is_given = (
+        isinstance(item, Constant) or not (item.inputs or item.scope.parent or isinstance(item.scope, Function))
+        for item in node.inputs
+    )
+    return not node.attrs.get("body") and all(is_given)
 
 
 def _refusal(node: Node, is_inner: bool, known: Inference) -> str | None:

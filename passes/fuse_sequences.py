@@ -10,6 +10,7 @@ import numpy as np
 from maxfold.model.edit import Edit
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Node, Tensor
+from maxfold.model.inference import Fact
 from maxfold.model.view import View
 from maxfold.passes.chains import cancelled, node_before
 from maxfold.passes.driver import RulePass
@@ -99,6 +100,7 @@ class ReadMember(Rule):
             return _split(made, view)
         place = _place(node, len(made.inputs), view)
         reason = view.why_fixed(node.outputs[0]) or view.why_not_settled(node)
+        reason = reason or view.why_not_known({node.outputs[0]: view.fact(made.inputs[place])})
         return _Member(node, made.inputs[place], made) if reason is None else Decline(reason)
 
 
@@ -121,11 +123,29 @@ def _split(split: Node, view: View) -> Match | Decline:
         if dtype is None or dtype.kind == "string":
             return Decline("ONNX Runtime gathers no more than the first string of each row")
         places = tuple((item, _place(item, size, view)) for item in readers)
-        return _Slices(split, places, axis, keeps_axis)
+        reason = _why_not_known(split, readers, axis, [1] * len(readers) if keeps_axis else [None] * len(readers), view)
+        return _Slices(split, places, axis, keeps_axis) if reason is None else Decline(reason)
     sizes = _sizes(split, size, keeps_axis, view)
     if isinstance(sizes, Decline):
         return sizes
-    return _Parts(split, tuple((item, _place(item, len(sizes), view)) for item in readers), sizes, axis, opset)
+    parts = tuple((item, _place(item, len(sizes), view)) for item in readers)
+    reason = _why_not_known(split, readers, axis, [sizes[part] for _, part in parts], view)
+    return _Parts(split, parts, sizes, axis, opset) if reason is None else Decline(reason)
+
+
+def _why_not_known(
+    split: Node, readers: Sequence[Node], axis: int, sizes: Sequence[int | None], view: View
+) -> str | None:
+    """Why the shapes of parts had better not be known; a size of None stands for an axis that goes."""
+    whole = view.fact(split.inputs[0])
+    if whole.dims is None:
+        return None
+    axis %= len(whole.dims)
+    given: dict[Tensor, Fact] = {}
+    for reader, size in zip(readers, sizes, strict=True):
+        part = () if size is None else (size,)
+        given[reader.outputs[0]] = Fact(whole.dtype, (*whole.dims[:axis], *part, *whole.dims[axis + 1 :]))
+    return view.why_not_known(given)
 
 
 def _is_reader(node: Node, sequence: Tensor, view: View) -> bool:

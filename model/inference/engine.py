@@ -236,12 +236,16 @@ class Inference:
             return Fact(proto=fallback.without_shapes(info.type))
         return Fact(dtypes.from_onnx(info.type.tensor_type.elem_type), _sizes(shape, self.view.believes_zero))
 
+    def _is_relied_on(self, constant: Constant) -> bool:
+        """Whether the value of a constant may be followed."""
+        return self.view.constant(constant) is not None
+
     def _read(self, constant: Constant) -> PartialValue | None:
         data = constant.data
         if data.nbytes > _SMALL_BYTES or data.dtype is None or data.dtype.kind not in ("int", "uint", "bool", "float"):
             return None
         # A sparse tensor of few bytes may have any number of elements.
-        if self.view.constant(constant) is None or math.prod(data.shape) > MOST_ELEMENTS:
+        if not self._is_relied_on(constant) or math.prod(data.shape) > MOST_ELEMENTS:
             return None
         try:
             array: Array = data.array()

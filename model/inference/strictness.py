@@ -63,14 +63,46 @@ def _along_axis(known: Inference, node: Node) -> str | None:
 
 
 def _concat(known: Inference, node: Node) -> str | None:
-    """Concat: of empty operands neither rank nor sizes are compared."""
+    """Concat: of empty operands neither rank nor sizes are compared; onnx takes the result's sizes from them too."""
     shapes = [known.dims(tensor) for tensor in node.inputs]
     ranked = [shape for shape in shapes if shape is not None]
     axis = node.attrs.get("axis", 1)
-    if ranked and isinstance(axis, int) and -len(ranked[0]) <= axis < len(ranked[0]):
-        axis %= len(ranked[0])
-        ranked = [(*shape[:axis], *shape[axis + 1 :]) for shape in ranked]
-    return _said(known, node) if _differ(ranked) else None
+    if not ranked or not isinstance(axis, int) or not -len(ranked[0]) <= axis < len(ranked[0]):
+        return None
+    if len({len(shape) for shape in ranked}) > 1:
+        return _said(known, node)
+    axis %= len(ranked[0])
+    beside = [(*shape[:axis], *shape[axis + 1 :]) for shape in ranked]
+    empty = [sizes for sizes, shape in zip(beside, ranked, strict=True) if 0 in shape]
+    result = known.dims(node.outputs[0]) if empty else None
+    if result is not None:
+        beside += [(*result[:axis], *result[axis + 1 :])]
+    is_open = any(not _is_told(result, sizes, axis) for sizes in empty)
+    return _said(known, node) if is_open or _differ(beside) else None
+
+
+def _is_told(result: Sequence[Dim] | None, sizes: Sequence[Dim], axis: int) -> bool:
+    """Whether a result is known to have the sizes beside the axis that an empty operand has."""
+    if result is None:
+        return False
+    beside = (*result[:axis], *result[axis + 1 :])
+    return all(size == dim for size, dim in zip(sizes, beside, strict=True) if isinstance(size, int))
+
+
+def _prelu(known: Inference, node: Node) -> str | None:
+    """PRelu: kernels broadcast the input to the slope too; for onnx the result is like the input."""
+    dims, result = _dims(known, node, 0), known.dims(node.outputs[0])
+    return None if dims is None or result is None or not _differ([dims, result]) else _UNUSUAL
+
+
+def _non_zero(known: Inference, node: Node) -> str | None:
+    """NonZero: for onnx a scalar has no index, for kernels one."""
+    return _UNUSUAL if _dims(known, node, 0) == () else None
+
+
+def _squeeze(known: Inference, node: Node) -> str | None:
+    """Squeeze: for onnx an empty list of axes is none, for kernels it is all axes."""
+    return _UNUSUAL if _dims(known, node, 1) == (0,) and _dims(known, node, 0) != () else None
 
 
 def _conv(known: Inference, node: Node) -> str | None:
@@ -186,9 +218,12 @@ STRICT: dict[str, Check] = {
     "Expand": _of_rank(1, 1),
     "Gemm": _of_rank(2, 0, 1),
     "Loop": _loop,
+    "NonZero": _non_zero,
+    "PRelu": _prelu,
     "Pad": _of_rank(1, 1),
     "Range": _of_rank(0, 0, 1, 2),
     "Reshape": _reshape,
     "Scan": _scan,
     "Split": _split,
+    "Squeeze": _squeeze,
 }  # fmt: skip

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from maxfold.model.graph import Graph, Node, Tensor
+from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.inference import fallback
 from maxfold.model.inference.call import Call
 from maxfold.model.inference.control import FIXED_INPUTS, trip_count
@@ -37,6 +37,13 @@ class UpperBound(Inference):
         super().__init__(view)
         self._declared_shapes = declared
         self._trips: dict[Node, int | None] = {}
+
+    def _constant(self, constant: Constant) -> Fact:
+        return Fact(constant.data.dtype, constant.data.shape)
+
+    def _is_relied_on(self, constant: Constant) -> bool:
+        """onnx's checker believes a default value, although the caller may give another."""
+        return True
 
     def _store(self, tensor: Tensor, fact: Fact) -> None:
         super()._store(tensor, fact)
