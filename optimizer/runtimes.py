@@ -137,20 +137,25 @@ class _OpenvinoModel:
         core = openvino.Core()
         try:
             model = core.read_model(str(path))
-            self._compiled = _compile(core, model)
+            # The first run takes what shows that the model can be compiled at all.
+            self._unused: Any = _compile(core, model)
         except RuntimeError as error:
             raise ModelError(f"{path}: {OPENVINO} cannot load it: {_line(error)}") from None
+        self._core, self._model = core, model
         # Of the model as read: a compiled one may have other names.
         self.inputs = tuple(map(_openvino_port, model.inputs))
         self.outputs = tuple(map(_openvino_port, model.outputs))
 
     def run(self, values: Sequence[Array]) -> list[Any]:
         try:
+            # Compiled anew: OpenVINO 2026.4.1 computes a detection model with weights of half precision right only in
+            # the first run of what it compiles.
+            compiled, self._unused = self._unused or _compile(self._core, self._model), None
             tensors = {
                 index: self._tensor(port, value)
-                for index, (port, value) in enumerate(zip(self._compiled.inputs, values, strict=True))
+                for index, (port, value) in enumerate(zip(compiled.inputs, values, strict=True))
             }
-            request = self._compiled.create_infer_request()
+            request = compiled.create_infer_request()
             request.infer(tensors)
             return list(map(_openvino_values, request.output_tensors))
         except (RuntimeError, TypeError, ValueError) as error:
