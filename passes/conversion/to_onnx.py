@@ -84,12 +84,16 @@ class OnnxTarget(Target):
                 data[tensor.name] = numpy_helper.from_array(self.known[tensor], tensor.name)
         try:
             schema = onnx.defs.get_schema(node.op, self.opset)
+        except onnx.defs.SchemaError:
+            return
+        try:
             derived = onnx.shape_inference.infer_node_outputs(schema, proto, types, data, opset_imports=self.imports)
         except onnx.checker.ValidationError as error:
             self.rejected[node] = str(error)
             return
-        except (onnx.shape_inference.InferenceError, onnx.defs.SchemaError, RuntimeError, ValueError, KeyError):
-            return
+        except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, KeyError):
+            derived = {}
+        derived = {**_element_types(schema, node, types), **derived}
         self.types.update((tensor, derived[tensor.name]) for tensor in node.outputs if tensor.name in derived)
 
     def check(self, node: Node) -> None:
@@ -116,6 +120,24 @@ class OnnxTarget(Target):
                 if f"tensor({name})" not in formal.types:
                     return f"{node.op} of operator set {opset} has no {name}"
         return None
+
+
+def _element_types(
+    schema: onnx.defs.OpSchema, node: Node, types: Mapping[str, onnx.TypeProto]
+) -> dict[str, onnx.TypeProto]:
+    """The types without shapes of those outputs that are of an input's type by the operator's schema.
+
+    onnx infers nothing where one input is unknown, and refuses Resize to a number of sizes that it does not know.
+    """
+    known: dict[str, int] = {}
+    for formal, tensor in zip(schema.inputs, node.inputs, strict=False):
+        if tensor.name in types:
+            known.setdefault(formal.type_str, types[tensor.name].tensor_type.elem_type)
+    return {
+        tensor.name: onnx.helper.make_tensor_type_proto(known[formal.type_str], None)
+        for formal, tensor in zip(schema.outputs, node.outputs, strict=False)
+        if known.get(formal.type_str)
+    }
 
 
 class OnnxSite(Site):

@@ -180,6 +180,9 @@ def _sizes_or_scales(site: OnnxSite) -> tuple[list[Tensor], dict[str, object]]:
         raise needs_opset(f"that its {calculation} are computed at run time", _AXES_SINCE)
     else:
         given = site.add("Cast", [site.input(index)], {"to": 7 if by_sizes else 1})
+        if site.shape(index) != (len(axes),):
+            # onnx's checker refuses sizes of a number that it does not know.
+            given = site.add("Reshape", [given, site.constant([len(axes)], "int64")])
         if axes != every:
             attribute["axes"] = axes
     return ([site.omitted(), given] if by_sizes else [given]), attribute

@@ -113,3 +113,14 @@ def test_refused_interpolate(tmp_path: Path) -> None:
         judged.assert_refused_in_onnx([result], [x], tmp_path, reason)
     result = ov.interpolate(x, sizes, "bilinear_pillow", "sizes", axes=axes)
     judged.assert_refused_in_onnx([result], [x], tmp_path, "its mode 'bilinear_pillow' is not covered")
+
+
+def test_sizes_of_unknown_number(tmp_path: Path) -> None:
+    """They are cut out of a shape at run time, and rows behind the Resize need its type and rank."""
+    x, like = ov.parameter([-1, 2, -1, -1], np.float32), ov.parameter([-1, -1, -1, -1], np.float32)
+    start = ov.parameter([1], np.int64)
+    sizes = ov.slice(ov.shape_of(like), start, ov.constant(np.array([4])), ov.constant(np.array([1])))
+    resized = ov.interpolate(x, sizes, "nearest", "sizes", [0] * 4, [0] * 4, axes=np.array([2, 3]))
+    result = ov.relu(ov.reduce_mean(resized, ov.constant(np.array([-1])), False))
+    inputs = [judged.floats(1, 2, 3, 4), judged.floats(1, 1, 5, 7), np.array([2])]
+    judged.assert_same_in_onnx([result], [x, like, start], inputs, tmp_path, opset=18)
