@@ -30,6 +30,9 @@ from maxfold.passes.merge_casts import MergeCasts
 from maxfold.passes.merge_clips import MergeClips
 from maxfold.passes.merge_equal_nodes import MergeEqualNodes
 from maxfold.passes.merge_equal_values import MergeEqualValues
+from maxfold.passes.merge_pads import MergePads
+from maxfold.passes.merge_reductions import MergeReductions
+from maxfold.passes.merge_repeats import MergeRepeats
 from maxfold.passes.merge_reshapes import MergeReshapes
 from maxfold.passes.merge_slices import MergeSlices
 from maxfold.passes.merge_transposes import MergeTransposes
@@ -40,6 +43,7 @@ from maxfold.passes.remove_identity import RemoveIdentity
 from maxfold.passes.remove_neutral_operand import RemoveNeutralOperand
 from maxfold.passes.remove_no_op_cast import RemoveNoOpCast
 from maxfold.passes.remove_no_op_concat import RemoveNoOpConcat
+from maxfold.passes.remove_no_op_gather import RemoveNoOpGather
 from maxfold.passes.remove_no_op_pad import RemoveNoOpPad
 from maxfold.passes.remove_no_op_reduction import RemoveNoOpReduction
 from maxfold.passes.remove_no_op_reshape import RemoveNoOpReshape
@@ -70,11 +74,15 @@ CATALOGUE: tuple[type[Pass], ...] = (
     MergeCasts,
     RemoveNoOpReshape,
     MergeReshapes,
+    MergeReductions,
     RemoveNoOpTranspose,
     MergeTransposes,
     RemoveNoOpSlice,
     MergeSlices,
+    RemoveNoOpGather,
+    MergeRepeats,
     RemoveNoOpPad,
+    MergePads,
     RemoveNoOpConcat,
     FlattenConcats,
     RemoveNoOpSplit,

@@ -49,7 +49,7 @@ class Reshaped:
 class MergeReshapes(SingleRulePass):
     """Reshape of Reshape, Flatten, Squeeze or Unsqueeze; Squeeze and Unsqueeze of Reshape and of each other.
 
-    Shapes and axes are constant. Shortens a path by one node.
+    Shapes and axes are constant, or known where Squeeze names none. Shortens a path by one node.
     """
 
     name: ClassVar[str] = "merge-reshapes"
@@ -110,13 +110,13 @@ def _are_same(places: Sequence[int], result: Tensor, source: Tensor, view: View)
 
 def _axes_of_reshape(node: Node, inner: Node, view: View) -> tuple[str, list[int]] | Decline | None:
     """The shape that Reshape may give at once where Squeeze or Unsqueeze would follow."""
-    target, named = _target(inner, view), axes(node, 1, view)
+    target, named = _target(inner, view), squeezed_axes(node, view)
     if target is None or named is None:
         return None if named is None else Decline("the shape of the Reshape before it is not constant")
     if 0 in target and not _keeps_zero(inner):
         return Decline("a 0 in the shape of the Reshape before it copies a dimension by its place")
     rank = len(target) + (len(named) if node.op == "Unsqueeze" else 0)
-    places = _normalized(named, rank)
+    places = normalized(named, rank)
     if not places:
         return None
     if node.op == "Unsqueeze":
@@ -129,7 +129,7 @@ def _axes_of_reshape(node: Node, inner: Node, view: View) -> tuple[str, list[int
 
 def _axes_of_axes(node: Node, inner: Node, view: View) -> tuple[str, list[int]] | Decline | None:
     """Squeeze and Unsqueeze in a row as one of them; where each does something, they stay."""
-    first, second = axes(inner, 1, view), axes(node, 1, view)
+    first, second = squeezed_axes(inner, view), squeezed_axes(node, view)
     rank = view.rank(inner.inputs[0])
     if not first or not second:
         # Runtimes differ on Squeeze with an empty list of axes.
@@ -149,21 +149,32 @@ def _axes_of_axes(node: Node, inner: Node, view: View) -> tuple[str, list[int]] 
     return ("Unsqueeze", [place for place, axis in enumerate(result) if axis is None]) if len(left) == rank else None
 
 
-def _normalized(named: Sequence[int], rank: int) -> set[int] | None:
+def squeezed_axes(node: Node, view: View) -> list[int] | None:
+    """The axes of a Squeeze or Unsqueeze. A Squeeze that names none takes those of size 1, if all sizes are known."""
+    named = axes(node, 1, view)
+    if named is not None or node.op == "Unsqueeze":
+        return named
+    shape = view.shape(node.inputs[0])
+    if shape is None or None in shape:
+        return None
+    return [axis for axis, size in enumerate(shape) if size == 1]
+
+
+def normalized(named: Sequence[int], rank: int) -> set[int] | None:
     """Axes counted from the front, None where they are none of a tensor of that rank."""
     places = {axis + rank if axis < 0 else axis for axis in named}
     return places if len(places) == len(named) and all(0 <= place < rank for place in places) else None
 
 
 def _without(dims: Sequence[int | None], named: Sequence[int]) -> list[int | None] | None:
-    places = _normalized(named, len(dims))
+    places = normalized(named, len(dims))
     return None if places is None else [axis for place, axis in enumerate(dims) if place not in places]
 
 
 def _with(dims: Sequence[int | None], named: Sequence[int]) -> list[int | None] | None:
     """Dimensions, each told by its axis in the first tensor, and None for those that Unsqueeze adds."""
     rank = len(dims) + len(named)
-    places = _normalized(named, rank)
+    places = normalized(named, rank)
     if places is None:
         return None
     own = iter(dims)

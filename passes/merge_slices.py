@@ -1,4 +1,4 @@
-"""merge-slices: two Slice in a row along different axes become one."""
+"""merge-slices: two Slice in a row become one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from maxfold.passes.chains import node_before
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import why_not_absorbed
 from maxfold.passes.rule import Decline, Match, frozen
-from maxfold.passes.slices import INPUTS_OPSET, Bounds, bounds
+from maxfold.passes.slices import INPUTS_OPSET, Bounds, Cut, bounds, cut_of_cut
 
 
 @frozen
@@ -42,14 +42,17 @@ class JoinedSlices:
 
 
 class MergeSlices(SingleRulePass):
-    """Slice(Slice(x)) with constant bounds and no axis in common is one Slice. Removes one node."""
+    """Slice(Slice(x)) with constant bounds is one Slice. Removes one node.
+
+    Along one axis both go forward, and the bounds can be told without its size; or the size is known.
+    """
 
     name: ClassVar[str] = "merge-slices"
-    summary: ClassVar[str] = "make one Slice of two in a row along different axes"
+    summary: ClassVar[str] = "make one Slice of two in a row"
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Slice")})
 
     def match(self, node: Node, view: View) -> Match | Decline | None:
-        """Declines where bounds are not constant, axes may be the same, and where others read the inner result."""
+        """Declines where bounds are not constant or cannot be told, and where others read the inner result."""
         inner = node_before(node, ("Slice",), view)
         opset = view.opset(node)
         if inner is None or opset is None:
@@ -57,16 +60,30 @@ class MergeSlices(SingleRulePass):
         first, second = bounds(inner, view), bounds(node, view)
         if first is None or second is None:
             return Decline("the bounds are not constant")
-        axes = _places((*first.axes, *second.axes), view.rank(inner.inputs[0]))
+        shape = view.shape(inner.inputs[0])
+        axes = _places((*first.axes, *second.axes), None if shape is None else len(shape))
         if axes is None:
             return Decline("the rank of the tensor is not known")
-        if len(set(axes)) != len(axes):
-            return Decline("both cut one axis")
+        cuts, others = _cuts(axes[: len(first.axes)], first), _cuts(axes[len(first.axes) :], second)
+        if cuts is None or others is None:
+            return None
+        for axis, cut in others.items():
+            size = None if shape is None or axis >= len(shape) else shape[axis]
+            joined = cut if axis not in cuts else cut_of_cut(cuts[axis], cut, size)
+            if joined is None:
+                return Decline("both cut one axis, by bounds that cannot be told as one")
+            cuts[axis] = joined
         reason = why_not_absorbed([inner], node, view)
         if reason is not None:
             return Decline(reason)
-        joined = Bounds(axes, first.starts + second.starts, first.ends + second.ends, first.steps + second.steps)
-        return JoinedSlices(node, inner, joined, opset >= INPUTS_OPSET)
+        starts, ends, steps = zip(*cuts.values(), strict=True)
+        return JoinedSlices(node, inner, Bounds(tuple(cuts), starts, ends, steps), opset >= INPUTS_OPSET)
+
+
+def _cuts(axes: tuple[int, ...], found: Bounds) -> dict[int, Cut] | None:
+    """What is cut of each axis, None where one is named twice, or nothing at all is."""
+    cuts = dict(zip(axes, zip(found.starts, found.ends, found.steps, strict=True), strict=True))
+    return cuts if len(cuts) == len(axes) > 0 else None
 
 
 def _places(axes: tuple[int, ...], rank: int | None) -> tuple[int, ...] | None:

@@ -156,7 +156,6 @@ def test_reasons(text: str, reason: str) -> None:
     [
         "b = Flatten(a) c = Unsqueeze(b, i)",
         "b = Squeeze(a) c = Unsqueeze(b, i)",
-        "b = Unsqueeze(a, i) c = Squeeze(b)",
         "b = Reshape(a, s) c = Squeeze(b, i)",
         "b = Unsqueeze(a, i) c = Squeeze(b, none)",
         "b = Squeeze(a, none) c = Squeeze(b, i)",
@@ -196,3 +195,24 @@ def test_a_chain_in_a_branch() -> None:
           else_branch() => v
             v = Reshape(b, t)
         """)
+
+
+@pytest.mark.parametrize(
+    ("body", "shape", "expected"),
+    [
+        ("b = Unsqueeze(a, i) c = Squeeze(b)", [2, 1, 4], "c = Squeeze(a, c_constant)"),
+        ("b = Unsqueeze(a, i) c = Squeeze(b)", [1, 1, 24], "c = Squeeze(a, c_constant)"),
+        ("b = Squeeze(a, i) c = Squeeze(b)", [2, 1, 1, 4], "c = Squeeze(a, c_constant)"),
+        ("b = Squeeze(a) c = Unsqueeze(b, i)", [2, 1, 1, 4], None),
+        ("b = Reshape(a, s) c = Squeeze(b)", [2, 3, 4], "c = Reshape(a, c_constant)"),
+        ("b = Unsqueeze(a, i) c = Squeeze(b)", ["N", 3, 4], None),
+        ("b = Squeeze(a) c = Unsqueeze(b, i)", ["N", 1, 4], None),
+    ],
+)
+def test_a_squeeze_that_names_no_axes(body: str, shape: list[object], expected: str | None) -> None:
+    used = {name: values for name, values in {"i": [1], "s": [6, 1, 4]}.items() if f", {name})" in body}
+    head = f"float[{','.join(map(str, shape))}] a"
+    result = merged(body, a=head, **used)
+    assert (made(result) if result.changes else None) == expected
+    if expected is not None:
+        assert_same_results(result, a=np.zeros([item for item in shape if isinstance(item, int)], np.float32))

@@ -7,9 +7,9 @@ from onnx import helper
 
 from tests.random_models.builder import Builder, Value
 from tests.random_models.layers import image
-from tests.random_models.movement import any_value, axis_of, slice_of, with_axes
+from tests.random_models.movement import any_value, axis_of, slice_of, squeeze, unsqueeze, with_axes
 from tests.random_models.trial import Refused
-from tests.random_models.values import F32, F64, FLOATS, I64, draw
+from tests.random_models.values import F32, F64, FLOATS, I64, NUMBERS, draw
 
 _FAR = (1 << 63) - 1
 
@@ -151,9 +151,8 @@ def recurrent(b: Builder) -> Value:
         raise Refused("ONNX Runtime adds to memory that it has not set, or ends the process")
     shape = (1, value.shape[1], hidden)
     start = b.constant(np.zeros(shape, F32)) if b.chance(0.6) else b.weights(F32, shape)
-    # ONNX Runtime leaves out the product with a state that is not given, which is not 0 where a weight is infinite.
     shapes = ((1, gates * hidden, inputs), (1, gates * hidden, hidden))
-    weights = [b.constant(draw(b.source, F32, item, finite=True)) for item in shapes]
+    weights = [b.constant(draw(b.source, F32, item, finite=b.chance(0.8))) for item in shapes]
     states: list[Value | None] = [start if b.chance(0.8) else None]
     if operator == "LSTM" and b.chance(0.7):
         states.append(b.constant(np.zeros(shape, F32)))
@@ -179,7 +178,65 @@ def constant_first(b: Builder) -> Value:
     return b.emit("Range", b.scalar(0), rounded, b.scalar(1))
 
 
+def reduced(b: Builder) -> Value:
+    """A reduction, and Squeeze or Unsqueeze of the axes that it has reduced, or of others."""
+    value = b.pick(F32, F32, F64, I64, least=1)
+    axis = axis_of(b, value)
+    keeps = b.random.randint(0, 1)
+    if b.chance(0.2):
+        made = b.emit(b.random.choice(("ArgMax", "ArgMin")), value, axis=axis, keepdims=keeps)
+    else:
+        operator, since = b.random.choice((("ReduceSum", 13), ("ReduceMax", 18), ("ReduceMean", 18), ("ReduceMin", 18)))
+        made = with_axes(b, operator, value, [axis], since, keepdims=keeps)
+    other = axis if b.chance(0.8) else axis_of(b, value)
+    if not keeps:
+        return unsqueeze(b, made, [other])
+    return b.emit("Squeeze", made) if b.chance(0.2) and made.is_static else squeeze(b, made, [other])
+
+
+def repeated(b: Builder) -> Value:
+    """Two of a kind: Tile, Expand, Pad, cuts of one axis, or reshapes of which Squeeze names no axes."""
+    value = any_value(b, least=1)
+    which = b.random.randint(0, 4)
+    axis = axis_of(b, value)
+    for place in range(2):
+        if which == 0:
+            value = b.emit("Tile", value, b.ints(*(b.random.choice((0, 1, 2, 2)) for _ in range(value.rank))))
+        elif which == 1:
+            value = b.emit("Expand", value, b.ints(*b.random.choice(([2, 1, 1], [3, 1], [1, 3], [1], [2, 3], [0, 1]))))
+        elif which == 2:
+            value = padded(b, value)
+        elif which == 3:
+            start, end = b.random.choice((0, 0, 1, 2, -1, -2)), b.random.choice((_FAR, _FAR, 1, 3, -1, -2))
+            value = slice_of(b, value, [start], [end], [axis], [b.random.choice((1, 1, 2, -1))])
+        elif place == 0:
+            value = unsqueeze(b, value, [0])
+        elif value.is_static:
+            value = b.emit("Squeeze", value)
+    return value
+
+
+def padded(b: Builder, value: Value) -> Value:
+    """Pad of one kind, of one axis or of several."""
+    if value.dtype not in NUMBERS or b.opset < 11:
+        raise Refused("no Pad for it")
+    pads = [b.random.choice((0, 0, 0, 1, 2)) for _ in range(2 * value.rank)]
+    fill = b.scalar(b.random.choice((0, 0, 1)), value.dtype) if b.chance(0.5) else None
+    return b.emit("Pad", value, b.ints(*pads), fill)
+
+
+def gathered(b: Builder) -> Value:
+    """Gather of everything, in its order or nearly."""
+    value = any_value(b, least=1, static=True)
+    axis = axis_of(b, value)
+    size = value.shape[axis]
+    order = [index if b.chance(0.9) else index - size for index in range(size)]
+    if b.chance(0.2):
+        b.random.shuffle(order)
+    return b.emit("Gather", value, b.ints(*order), axis=axis)
+
+
 MAKERS = {
     layer_norm: 3, length: 1, activation: 3, parts: 2, apart_and_together: 2, slices_of_axes: 2, focus: 1,
-    recurrent: 1, reshaped_operand: 2, constant_first: 1,
+    recurrent: 1, reshaped_operand: 2, constant_first: 1, reduced: 2, repeated: 4, gathered: 1,
 }  # fmt: skip
