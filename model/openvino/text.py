@@ -114,3 +114,8 @@ def spell(value: object) -> str:
     if isinstance(value, (int, np.integer)):
         return str(int(value))
     raise TypeError(f"IR has no attributes of type {type(value).__name__}")
+
+
+def is_boolean(text: str) -> bool:
+    """Whether a text is a flag that OpenVINO understands."""
+    return text.strip().lower() in ("true", "1", "false", "0")

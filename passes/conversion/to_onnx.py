@@ -23,6 +23,7 @@ from maxfold.model.openvino import text
 from maxfold.model.openvino.strings import StringData
 from maxfold.model.order import sorted_nodes
 from maxfold.model.view import domain_of
+from maxfold.passes.conversion.check import check_openvino, check_results
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.known import values_of
 from maxfold.passes.conversion.names import BOUNDS_KEY, shapes_of
@@ -253,8 +254,9 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
     outputs = [reserved_name(model, index, target) for index in range(len(graph.outputs))]
     for constant in graph.constants:
         refusals.attempt("Const", constant.name, lambda constant=constant: _constant(constant, target))  # type: ignore[misc]
+    returned = frozenset(graph.outputs)
     for node in sorted_nodes(graph):
-        refusals.attempt_node(node, target, partial(_row, node, table), partial(_convert, node, target))
+        refusals.attempt_node(node, target, partial(_row, node, table), partial(_convert, node, target, returned))
     refusals.raise_if_any()
     for index, name in enumerate(outputs):
         refusals.attempt("Result", name, lambda index=index, name=name: add_output(model, index, name, target, shapes))  # type: ignore[misc]
@@ -278,15 +280,17 @@ def _row(node: Node, table: Any) -> Row:
     unknown = sorted(name for name, value in node.attrs.items() if name not in row.openvino_attributes)
     if unknown:
         raise UnsupportedError(f"its attribute {unknown[0]!r} is not covered")
+    check_openvino(node)
     return row
 
 
-def _convert(node: Node, target: OnnxTarget, row: Row) -> None:
+def _convert(node: Node, target: OnnxTarget, returned: frozenset[Tensor], row: Row) -> None:
     assert row.to_onnx is not None
     count = len(target.graph.nodes)
     row.to_onnx(OnnxSite(node, target, row.openvino_attributes))
     for made in target.graph.nodes[count:]:
         target.check(made)
+    check_results(node, target.tensors, returned)
 
 
 def _constant(constant: Constant, target: OnnxTarget) -> None:

@@ -17,6 +17,7 @@ from maxfold.model.openvino.reader import join_names, split_names
 from maxfold.model.openvino.text import precision, spell
 from maxfold.model.order import sorted_nodes
 from maxfold.model.view import View, domain_of
+from maxfold.passes.conversion.check import check_name, check_onnx, check_results, check_shapes
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.hints import hint_for
 from maxfold.passes.conversion.names import shapes_to_rt_info
@@ -110,6 +111,7 @@ def escape_name(name: str) -> str:
     """A tensor name as a port lists it. Raises `UnsupportedError` for one that OpenVINO cannot read back."""
     if "\\" in name:
         raise UnsupportedError(f"the name {name!r} has a backslash, which IR cannot hold")
+    check_name(name)
     return name.replace(",", "\\,")
 
 
@@ -129,8 +131,12 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
     for constant in graph.constants:
         if constant not in target.tensors:
             refusals.attempt("constant", constant.name, lambda constant=constant: _constant(constant, target, view))  # type: ignore[misc]
+    refusals.attempt("graph", graph.name, partial(check_name, graph.name or ""))
+    returned = frozenset(graph.outputs)
     for node in sorted_nodes(graph):
-        refusals.attempt_node(node, target, partial(_row, node, view, table), partial(_convert, node, target, view))
+        refusals.attempt_node(
+            node, target, partial(_row, node, view, table), partial(_convert, node, target, view, returned)
+        )
     for output in graph.outputs:
         refusals.attempt("graph output", output.name, partial(_check_output, output, model, view, ir_version))
     refusals.raise_if_any()
@@ -154,12 +160,15 @@ def _row(node: Node, view: View, table: Any) -> Row:
     unknown = sorted(set(node.attrs) - row.onnx_attributes)
     if unknown:
         raise UnsupportedError(f"its attribute {unknown[0]!r} is not covered")
+    check_onnx(node, view)
     return row
 
 
-def _convert(node: Node, target: Target, view: View, row: Row) -> None:
+def _convert(node: Node, target: Target, view: View, returned: frozenset[Tensor], row: Row) -> None:
     assert row.to_openvino is not None
     row.to_openvino(OpenvinoSite(node, target, view))
+    check_shapes(node, view)
+    check_results(node, target.tensors, returned)
 
 
 def _input(tensor: Tensor, target: Target, model: Model, ir_version: int) -> None:

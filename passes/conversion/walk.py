@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from maxfold.model.errors import ModelError
 from maxfold.model.graph import Node
 from maxfold.passes.conversion.errors import ConversionError, Refusal, UnsupportedError
 from maxfold.passes.conversion.site import Target
@@ -37,7 +38,7 @@ class Refusals:
         """Runs a conversion; returns whether it was refused."""
         try:
             convert()
-        except UnsupportedError as error:
+        except (UnsupportedError, ModelError) as error:
             self.add(operator, str(error), name)
             return True
         return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from maxfold.model.dtypes import DType
 from maxfold.passes.kernels.call import Array, Attributes, Call, KernelError, Operand, Result, Shape, operand_of
-from maxfold.passes.kernels.signature import refusal
+from maxfold.passes.signature import refusal
 
 __all__ = ["Array", "Attributes", "Call", "Kernel", "KernelError", "Operand", "Result", "Shape", "by_operator", "check"]
 

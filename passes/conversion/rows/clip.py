@@ -33,8 +33,6 @@ def _to_openvino(site: OpenvinoSite) -> None:
             raise UnsupportedError(f"its min {low} is not below its max {high}")
         _clamp(site, low, high)
         return
-    if site.node.attrs:
-        raise UnsupportedError(f"its attribute {min(site.node.attrs)!r} does not exist in operator set {site.opset}")
     bounds = _constant_bounds(site, dtype_of(site))
     if bounds is not None and bounds[0] <= bounds[1]:
         _clamp(site, *bounds)

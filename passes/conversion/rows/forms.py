@@ -81,10 +81,6 @@ def legacy_operands(site: OpenvinoSite) -> list[Tensor]:
     """
     a, b = site.inputs()
     if site.opset >= _BROADCASTING_OPSET:
-        if site.node.attrs:
-            raise UnsupportedError(
-                f"its attribute {min(site.node.attrs)!r} does not exist in operator set {site.opset}"
-            )
         return [a, b]
     axis = site.attribute("axis")
     if not site.attribute("broadcast", 0) or axis is None:

@@ -19,13 +19,11 @@ from maxfold.passes.conversion.rows.operands import (
     onnx_scalar,
     openvino_scalar,
     openvino_slice,
-    refuse_attribute,
     shape_vector,
 )
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
-_SHAPE_BOUNDS = 15
 # Versions of OpenVINO's operations in which the type of the result is an attribute.
 _TYPED_SHAPE_OF, _TYPED_RANGE = 3, 4
 _RANGE_TYPES = ("INT16", "INT32", "INT64", "FLOAT", "DOUBLE")
@@ -34,9 +32,6 @@ _EYE_TYPES = {"f32", "f64", "f16", "i32", "i64", "i8", "u8"}
 
 
 def _shape_to_openvino(site: OpenvinoSite) -> None:
-    if site.opset < _SHAPE_BOUNDS:
-        refuse_attribute(site, "start")
-        refuse_attribute(site, "end")
     start, end = site.attribute("start", 0), site.attribute("end", INT64_MAX)
     dims = shape_vector(site, site.input(0))
     site.result(dims if (start, end) == (0, INT64_MAX) else openvino_slice(site, dims, start, end))

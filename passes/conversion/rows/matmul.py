@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from maxfold.model.graph import Tensor
-from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
 from maxfold.passes.conversion.rows.tensors import scalar_like
@@ -47,8 +46,6 @@ def _gemm_to_openvino(site: OpenvinoSite) -> None:
     if not site.has_input(2):
         site.result(result)
         return
-    if site.attribute("broadcast", 0) and site.opset >= 7:
-        raise UnsupportedError(f"its attribute 'broadcast' does not exist in operator set {site.opset}")
     addend = site.input(2)
     if beta != 1:
         addend = site.add("Multiply", [addend, scalar_like(site, beta)], _NUMPY)

@@ -48,7 +48,6 @@ def moved_values(site: OpenvinoSite, name: str, index: int, since: int) -> list[
     if site.opset < since:
         values: list[int] | None = site.attribute(name)
         return values
-    refuse_attribute(site, name)
     return site.integers_of(index, name) if site.has_input(index) else None
 
 
@@ -57,14 +56,7 @@ def moved_operand(site: OpenvinoSite, name: str, index: int, since: int) -> Tens
     if site.opset < since:
         values = site.attribute(name)
         return None if values is None else site.constant(values, "int64")
-    refuse_attribute(site, name)
     return site.input(index) if site.has_input(index) else None
-
-
-def refuse_attribute(site: OpenvinoSite, name: str) -> None:
-    """Refuses an attribute that this version of the operator does not have."""
-    if name in site.node.attrs:
-        raise UnsupportedError(f"its attribute {name!r} does not exist in operator set {site.opset}")
 
 
 def openvino_scalar(site: OpenvinoSite, index: int) -> Tensor:
@@ -74,8 +66,11 @@ def openvino_scalar(site: OpenvinoSite, index: int) -> Tensor:
         if value.size != 1:
             raise UnsupportedError(f"input {index} has {value.size} elements instead of one")
         return site.input(index) if value.ndim == 0 else site.constant(value.reshape(()), value.dtype)
-    if site.shape(index) == ():
+    shape = site.shape(index)
+    if shape == ():
         return site.input(index)
+    if any(dim not in (None, 1) for dim in shape or ()):
+        raise UnsupportedError(f"input {index} has the shape {list(shape or ())} instead of one element")
     scalar: Tensor = site.add("Squeeze", [site.input(index)])
     return scalar
 

@@ -15,7 +15,6 @@ from maxfold.passes.conversion.rows.operands import (
     onnx_scalar,
     openvino_scalar,
     positive_axis,
-    refuse_attribute,
     shape_vector,
 )
 from maxfold.passes.conversion.to_onnx import OnnxSite
@@ -61,7 +60,6 @@ def _filled(site: OpenvinoSite, bounds: list[Tensor], fill: Tensor) -> Tensor:
 def _fill(site: OpenvinoSite) -> Tensor:
     """The padded value, of the data's type."""
     if site.opset >= _PADS_INPUT and site.has_input(2):
-        refuse_attribute(site, "value")
         return openvino_scalar(site, 2)
     dtype = site.dtype(0)
     if dtype is None:

@@ -27,6 +27,8 @@ _MAX_LINEAR_AXES = {"linear": 3, "cubic": 2}
 
 
 def _resize_to_openvino(site: OpenvinoSite) -> None:
+    if site.kind(0) not in ("float", "int", "uint"):
+        raise UnsupportedError(f"of {site.dtype(0)} OpenVINO does not have it")
     if site.opset < _COORDINATES_SINCE:
         _upsample_to_openvino(site)
         return

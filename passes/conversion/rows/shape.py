@@ -86,6 +86,8 @@ def _transpose_to_openvino(site: OpenvinoSite) -> None:
         # An empty order reverses the dimensions too, whatever their number.
         shape = site.shape(0)
         order = [] if shape is None else list(range(len(shape)))[::-1]
+    elif site.shape(0) is not None and len(order) != site.rank(0):
+        raise UnsupportedError(f"its perm {order} is none of {site.rank(0)} dimensions")
     site.result(site.add("Transpose", [site.input(0), site.constant(order, "int64")]))
 
 

@@ -12,7 +12,6 @@ from maxfold.passes.conversion.rows.operands import (
     moved_operand,
     one_integer,
     positive_axis,
-    refuse_attribute,
 )
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
@@ -39,8 +38,6 @@ def _split_to_openvino(site: OpenvinoSite) -> None:
     if lengths is None and site.has_input(1):
         # Version 1 of the operator has lengths of the data's own type.
         lengths = site.constant(site.integers_of(1, "its split"), "int64")
-    if site.opset < _NUM_OUTPUTS:
-        refuse_attribute(site, "num_outputs")
     if lengths is None and site.attribute("num_outputs") is not None:
         lengths = _uneven_lengths(site, axis)
     operands: list[Tensor] = [site.input(0), site.constant(axis, "int64")]

@@ -1,0 +1,140 @@
+"""What is checked of each node around its row, so that rows see only what their operator allows.
+
+Before: numbers of inputs and results, attributes and types, as the operator's schema of the node's version says. After:
+that every result which somebody reads was made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+import onnx
+
+from maxfold.model.attributes import encode
+from maxfold.model.graph import Node, Tensor
+from maxfold.model.openvino.operations import operation
+from maxfold.model.view import View
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.signature import signature
+
+# What XML 1.0 can hold, as text or as a reference.
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+# Inputs that are lists by the operator's text, which onnx's inference does not look at.
+_VECTORS: dict[str, tuple[int, ...]] = {
+    "BatchNormalization": (1, 2, 3, 4), "ConstantOfShape": (0,), "Expand": (1,), "GroupNormalization": (1, 2),
+    "InstanceNormalization": (1, 2), "Pad": (1, 3), "Reshape": (1,), "Resize": (1, 2, 3), "ReverseSequence": (1,),
+    "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,), "Tile": (1, 2), "TopK": (1,), "Unsqueeze": (1,),
+    "Upsample": (1,),
+}  # fmt: skip
+_SAME_RANK = frozenset({"GatherElements", "Scatter", "ScatterElements"})
+
+_LEAST_RANKS = {"Hardmax": 1, "LRN": 2, "LayerNormalization": 1, "LpNormalization": 1, "MeanVarianceNormalization": 1}
+# Attributes that name a dimension of the first input, but for operators that count otherwise.
+_AXES = ("axis", "batch_axis", "time_axis")
+_OTHER_AXES = frozenset({
+    "Add", "And", "Div", "Equal", "Flatten", "Greater", "Less", "Mul", "OneHot", "Or", "Pow", "Softmax", "LogSoftmax",
+    "Sub", "Xor",
+})  # fmt: skip
+
+
+def check_onnx(node: Node, view: View) -> None:
+    """Raises `UnsupportedError` for a node that its operator's schema does not allow, or whose names no IR can hold."""
+    opset = view.opset(node) or 1
+    found = signature(node.op, "", opset)
+    if found is None:
+        raise UnsupportedError(f"it does not exist in operator set {opset}")
+    unknown = found.unknown(node.attrs)
+    if unknown:
+        raise UnsupportedError(f"its attribute {unknown[0]!r} does not exist in operator set {opset}")
+    unreadable = sorted(name for name, value in node.attrs.items() if isinstance(value, bytes))
+    if unreadable:
+        raise UnsupportedError(f"its attribute {unreadable[0]!r} is text that is not UTF-8")
+    reason = (
+        found.why_not_attributes(node.attrs)
+        or found.why_not_inputs([bool(tensor.name) for tensor in node.inputs], [*map(view.dtype, node.inputs)])
+        or found.why_not_results(len(node.outputs))
+    )
+    if reason is not None:
+        raise UnsupportedError(reason)
+    _check_ranks(node, view)
+    for name in (node.name, *(tensor.name for tensor in node.outputs)):
+        check_name(name)
+
+
+def _check_ranks(node: Node, view: View) -> None:
+    for index in _VECTORS.get(node.op, ()):
+        rank = view.rank(node.inputs[index]) if index < len(node.inputs) and node.inputs[index].name else None
+        if rank is not None and rank != 1:
+            raise UnsupportedError(f"its input {index} has {rank} dimensions instead of one")
+    rank = view.rank(node.inputs[0]) if node.inputs and node.inputs[0].name else None
+    if rank is not None:
+        _check_axes(node, rank)
+    if node.op not in _SAME_RANK:
+        return
+    ranks = [rank for rank in map(view.rank, node.inputs) if rank is not None]
+    if len(set(ranks)) > 1:
+        raise UnsupportedError(f"its inputs have {', '.join(map(str, ranks))} dimensions instead of as many each")
+
+
+def _check_axes(node: Node, rank: int) -> None:
+    if rank < _LEAST_RANKS.get(node.op, 0):
+        raise UnsupportedError(f"its input 0 has {rank} dimensions, which are too few")
+    for name in () if node.op in _OTHER_AXES else _AXES:
+        axis = node.attrs.get(name)
+        if isinstance(axis, int) and not -rank <= axis < rank:
+            raise UnsupportedError(f"its {name} {axis} does not exist in {rank} dimensions")
+
+
+def check_shapes(node: Node, view: View) -> None:
+    """Raises `UnsupportedError` where onnx's own inference finds that shapes or attributes do not belong together."""
+    if len(node.inputs) < 2 and not node.attrs:
+        return
+    opset = view.opset(node) or 1
+    proto = onnx.NodeProto(op_type=node.op)
+    proto.attribute.extend(encode(name, value) for name, value in node.attrs.items())
+    types: dict[str, onnx.TypeProto] = {}
+    for index, tensor in enumerate(node.inputs):
+        proto.input.append(str(index) if tensor.name else "")
+        dtype = view.dtype(tensor) if tensor.name else None
+        if dtype is not None and dtype.onnx is not None:
+            types[str(index)] = onnx.helper.make_tensor_type_proto(dtype.onnx, view.shape(tensor))
+    proto.output.extend(f"result {index}" for index in range(len(node.outputs)))
+    imports = [onnx.helper.make_opsetid("", opset)]
+    try:
+        schema = onnx.defs.get_schema(node.op, opset)
+        onnx.shape_inference.infer_node_outputs(schema, proto, types, opset_imports=imports)
+    except onnx.shape_inference.InferenceError as error:
+        raise UnsupportedError(f"its operands do not fit: {_one_line(error)}") from None
+    except (onnx.checker.ValidationError, RuntimeError, ValueError, KeyError):
+        return
+
+
+def _one_line(error: Exception) -> str:
+    """What onnx says of a node, without the place in onnx's own source."""
+    return " ".join(str(error).split()).rpartition("Error] ")[2]
+
+
+def check_openvino(node: Node) -> None:
+    """Raises `UnsupportedError` for a layer that its operation, of the version of its operator set, does not allow."""
+    version = node.domain.removeprefix("openvino.opset")
+    found = operation(node.op, int(version)) if version.isdecimal() else None
+    if found is None:
+        raise UnsupportedError(f"its version {version!r} is not covered")
+    reason = found.why_not(len(node.inputs), len(node.outputs), node.attrs)
+    if reason is not None:
+        raise UnsupportedError(reason)
+
+
+def check_name(name: str) -> None:
+    """Raises `UnsupportedError` for a name with characters that XML cannot hold."""
+    if _UNWRITABLE.search(name):
+        raise UnsupportedError(f"the name {name!r} has a character that XML cannot hold; rename it")
+
+
+def check_results(node: Node, made: Mapping[Tensor, Tensor], returned: Collection[Tensor]) -> None:
+    """Raises `UnsupportedError` where a row left a result unmade that a node reads or the graph returns."""
+    for index, tensor in enumerate(node.outputs):
+        if tensor not in made and (tensor.outputs or tensor in returned):
+            raise UnsupportedError(f"its result {index} is not covered")
