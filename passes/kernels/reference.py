@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import ModelProto, TypeProto, defs, helper, numpy_helper
+from onnx import ModelProto, TypeProto, checker, defs, helper, numpy_helper
 
 from maxfold.model.attributes import encode
 from maxfold.model.dtypes import DType
@@ -55,7 +55,7 @@ def _inferred(operator: str, call: Call) -> tuple[Result, ...]:
         found = shape_inference.infer_node_outputs(
             schema, node, types, data, opset_imports=[helper.make_opsetid("", call.opset)], ir_version=onnx.IR_VERSION
         )
-    except (shape_inference.InferenceError, defs.SchemaError, ValueError) as error:
+    except (shape_inference.InferenceError, checker.ValidationError, defs.SchemaError, ValueError) as error:
         raise KernelError(f"onnx infers no type: {_one_line(error)}") from error
     return tuple(_result(found.get(name)) for name in node.output)
 

@@ -121,8 +121,16 @@ def _layer_to_openvino(site: OpenvinoSite) -> None:
     site.result(scaled, mean, inverse)
 
 
+def _require_groups(site: OpenvinoSite, groups: int) -> None:
+    shape = site.shape(0)
+    channels = shape[1] if shape is not None and len(shape) > 1 else None
+    if groups < 1 or (channels is not None and channels % groups):
+        raise UnsupportedError(f"its {channels} channels do not divide into {groups} groups")
+
+
 def _group_to_openvino(site: OpenvinoSite) -> None:
     groups, epsilon = site.attribute("num_groups"), float(site.attribute("epsilon", 1e-5))
+    _require_groups(site, groups)
     if site.opset >= 21:
         if site.attribute("stash_type", _FLOAT) != _FLOAT:
             raise UnsupportedError("it computes in a type other than float")
@@ -130,6 +138,8 @@ def _group_to_openvino(site: OpenvinoSite) -> None:
         site.result(site.add("GroupNormalization", site.inputs(), attributes, opset=12))
         return
     # Scale and shift are of each group here, not yet of each channel.
+    if any(site.shape(index) not in (None, (None,), (groups,)) for index in (1, 2)):
+        raise UnsupportedError(f"its scale and bias are not of {groups} groups")
     inner = site.add("Reshape", [site.input(0), site.constant([0, groups, -1], "int64")], {"special_zero": True})
     scale, shift = (per_channel(site, site.input(index), 3) for index in (1, 2))
     normalized = affine(site, mvn(site, inner, [2], epsilon), scale, shift)

@@ -125,6 +125,9 @@ def _onnx_pooling(site: OpenvinoSite) -> tuple[list[int], Window, bool]:
         raise UnsupportedError("its attribute 'kernel_shape' is missing")
     kernel = [int(size) for size in given]
     window = onnx_window(site, len(kernel))
+    pads = zip(_spans(kernel, window), window.pads_begin, window.pads_end, strict=True)
+    if any(span <= max(before, after) for span, before, after in pads):
+        raise UnsupportedError(f"its window of {_spans(kernel, window)} fits into its padding")
     is_ceil = _is_ceil(site, window)
     shape = site.shape(0)
     if shape is None or len(shape) != window.rank + 2:

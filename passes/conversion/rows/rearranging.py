@@ -72,6 +72,10 @@ def _blocks_to_openvino(site: OpenvinoSite) -> None:
     mode = site.attribute("mode", "DCR")
     if mode not in _MODES:
         raise UnsupportedError(f"its mode {mode!r} is not covered")
+    size, shape = site.attribute("blocksize"), site.shape(0) or ()
+    blocks, dims = (size * size, shape[1:2]) if site.operator == "DepthToSpace" else (size, shape[2:])
+    if size < 1 or any(dim is not None and dim % blocks for dim in dims):
+        raise UnsupportedError(f"its input of {list(shape)} does not divide into blocks of {size}")
     data = {"block_size": site.attribute("blocksize"), "mode": _MODES[mode]}
     site.result(site.add(site.operator, [site.input(0)], data))
 

@@ -27,8 +27,7 @@ _MAX_LINEAR_AXES = {"linear": 3, "cubic": 2}
 
 
 def _resize_to_openvino(site: OpenvinoSite) -> None:
-    if site.kind(0) not in ("float", "int", "uint"):
-        raise UnsupportedError(f"of {site.dtype(0)} OpenVINO does not have it")
+    _require_numbers(site)
     if site.opset < _COORDINATES_SINCE:
         _upsample_to_openvino(site)
         return
@@ -49,8 +48,14 @@ def _resize_to_openvino(site: OpenvinoSite) -> None:
     site.result(site.add("Interpolate", operands, attributes, opset=11))
 
 
+def _require_numbers(site: OpenvinoSite) -> None:
+    if site.kind(0) not in ("float", "int", "uint"):
+        raise UnsupportedError(f"of {site.dtype(0)} OpenVINO does not have it")
+
+
 def _upsample_to_openvino(site: OpenvinoSite) -> None:
     """Upsample, and Resize of operator set 10: coordinates are divided by the scales, and the nearest is below."""
+    _require_numbers(site)
     mode = _known(site.attribute("mode", "nearest"), ("nearest", "linear", "bilinear"), "mode")
     mode = "linear" if mode == "bilinear" else mode
     axes = _all_axes(site)

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, helper, numpy_helper
 
-from tests.passes.conversion import harness
+from tests.passes.conversion import harness, judged
 
 # Control characters, what XML escapes, what no XML holds, what IR's lists of names are written with, nothing to see.
 NAMES = ("a\x01b", "\x00", "a\nb", "<&>\"'", "\u00e9\u2028", "\ufffe", " ", "a,b", "a\\b")
@@ -24,12 +24,35 @@ Change = Callable[[onnx.ModelProto, onnx.NodeProto], object]
 
 @functools.cache
 def sources() -> dict[str, onnx.ModelProto]:
-    """A right model of one node for each operator that has one among ONNX's own node tests."""
+    """A right model of one node for each operator, most from ONNX's own node tests."""
     found: dict[str, onnx.ModelProto] = {}
     for case in harness.all_cases().values():
         if len(case.model.graph.node) == 1:
             found.setdefault(case.model.graph.node[0].op_type, case.model)
+    image = judged.floats(1, 2, 3, 3)
+    found["Cast"], _ = judged.one_node("Cast", {"x": image}, opset=19, to=onnx.TensorProto.DOUBLE)
+    found["CastLike"], _ = judged.one_node("CastLike", {"x": image, "like": np.arange(3)}, opset=19)
+    found["GlobalLpPool"], _ = judged.one_node("GlobalLpPool", {"x": image}, opset=2, p=2)
     return found
+
+
+def with_constants(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with random constants for its inputs, where a constant can be made of them."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    left = []
+    for info in model.graph.input:
+        declared = info.type.tensor_type
+        shape = [dim.dim_value for dim in declared.shape.dim]
+        if info.type.WhichOneof("value") != "tensor_type" or declared.elem_type == onnx.TensorProto.STRING:
+            left.append(info)
+            continue
+        values = np.random.default_rng(0).integers(0, 3, shape)
+        dtype = helper.tensor_dtype_to_np_dtype(declared.elem_type)
+        made.graph.initializer.append(numpy_helper.from_array(values.astype(dtype), info.name))
+    made.graph.ClearField("input")
+    made.graph.input.extend(left)
+    return made
 
 
 def mutants(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.ModelProto]]:
