@@ -225,9 +225,11 @@ def _is_between(count: int, bounds: tuple[int, int | None]) -> bool:
 
 
 def _why_not_of_kind(name: str, value: object, kind: str) -> str | None:
-    if not isinstance(value, str):
-        return f"its attribute {name!r} is not text, as those of IR are"
     what = f"its attribute {name!r}"
+    try:
+        value = text.spell(value)
+    except TypeError:
+        return f"{what} is no text"
     try:
         if kind == "integer":
             text.integer(value, what)

@@ -23,7 +23,7 @@ _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 # Inputs that are lists by the operator's text, which onnx's inference does not look at.
 _VECTORS: dict[str, tuple[int, ...]] = {
-    "BatchNormalization": (1, 2, 3, 4), "ConstantOfShape": (0,), "Conv": (2,), "ConvTranspose": (2,),
+    "ConstantOfShape": (0,), "Conv": (2,), "ConvTranspose": (2,),
     "Expand": (1,), "GroupNormalization": (1, 2),
     "InstanceNormalization": (1, 2), "Pad": (1, 3), "Reshape": (1,), "Resize": (1, 2, 3), "ReverseSequence": (1,),
     "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,), "Tile": (1, 2), "TopK": (1,), "Unsqueeze": (1,),
