@@ -238,3 +238,46 @@ def test_a_function_that_nothing_calls() -> None:
     assert not edit.is_live(node)
     assert read.graph.functions is read.functions
     assert text(read, edit) == "y = Neg(x)"
+
+
+BRANCHES = """
+    g (float[2] x, bool c) => (float[2] y, float[2] z) {
+        y, z = If (c) <
+            then_branch = t () => (float[2] o, float[2] p) <float w = {2}> { a = Mul(x, w) o = Neg(a) p = Abs(a) },
+            else_branch = e () => (float[2] o, float[2] p) <float w = {2}> { a = Mul(x, w) o = Exp(a) p = Sin(x) }
+        >
+    }"""
+
+
+def test_nodes_and_constants_move_out_of_a_branch() -> None:
+    read, edit, of = opened(model(BRANCHES))
+    then = of["y"].attrs["then_branch"]
+    product, twin = (edit.producer(branch.outputs[0].inputs[0].inputs[0]) for branch in subgraphs(of["y"]))
+    assert product is not None
+    assert twin is not None
+    edit.hoist(then, [product], list(then.constants), [twin])
+    edit.replace_uses(twin.outputs[0], product.outputs[0])
+    edit.remove_node(twin)
+    # The name of the constant is that of another one, which stays.
+    assert text(read, edit) == golden("""
+        w_1 = float {2.0}
+        a = Mul(x, w_1)
+        y, z = If(c)
+          then_branch() => o, p
+            o = Neg(a)
+            p = Abs(a)
+          else_branch() => o, p
+            w = float {2.0}
+            o = Exp(a)
+            p = Sin(x)
+        """)
+
+
+def test_an_if_gives_less() -> None:
+    source = model(BRANCHES)
+    del source.graph.output[0]
+    read, edit, of = opened(source)
+    edit.drop_results(of["y"], [0])
+    written = text(read, edit).splitlines()
+    assert written[0] == "z = If(c)"
+    assert [line.strip() for line in written if "=>" in line] == ["then_branch() => p", "else_branch() => p"]

@@ -111,7 +111,7 @@ WHOLE = Kind(
         choices.alike: 3,
     },
 )
-SHAPES = Kind(shapes.inputs, {**shapes.MAKERS, control: 2})
+SHAPES = Kind(shapes.inputs, {**shapes.MAKERS, control: 2, choices.alike: 2})
 KINDS = {"whole": WHOLE, "shapes": SHAPES}
 
 
