@@ -16,12 +16,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import onnx
 from rich.console import Console
 
-_FAILED = "failed"
+_FAILED, _REFUSED = "failed", "refused"
+# The kind of models that cross between the formats.
+_CONVERTED = "converted"
 _LONGEST_MESSAGE = 300
 # How many characters of two messages must agree for two failures to be the same.
 _SAME_FAILURE = 24
@@ -29,7 +32,7 @@ _SAME_FAILURE = 24
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a seed in one mode: how its results are right, "no model", or "failed" and why."""
+    """What became of a seed in one mode: how its results are right, "no model", or "refused" or "failed" and why."""
 
     seed: int
     mode: str
@@ -93,20 +96,46 @@ def check_seed(seed: int, kind: str) -> list[Outcome]:
     return found
 
 
+def check_conversion(seed: int) -> list[Outcome]:
+    """The outcome of a seed on each way between the formats."""
+    from maxfold.passes.conversion import ConversionError
+    from tests.random_models import NoModelError
+    from tests.random_models.bridge import WAYS
+
+    found = []
+    for way, (model, check) in WAYS.items():
+        try:
+            with TemporaryDirectory() as folder:
+                found.append(Outcome(seed, way, check(model(seed), Path(folder))))
+        except NoModelError as error:
+            found.append(Outcome(seed, way, "no model", _short(error)))
+        except ConversionError as error:
+            reasons = [f"{refusal.operator}: {refusal.reason}" for refusal in error.refusals]
+            found.append(Outcome(seed, way, _REFUSED, "\n".join(reasons)))
+        except Exception as error:
+            found.append(Outcome(seed, way, _FAILED, _short(error)))
+    return found
+
+
 def shrunk(seed: int, mode: str, kind: str) -> onnx.ModelProto | None:
     """A small model that fails as the one of the seed does; None where it does not fail again."""
     from tests.random_models import KINDS, RandomModel, random_model
+    from tests.random_models.bridge import WAYS
     from tests.random_models.checking import check
     from tests.random_models.shrinking import shrink
 
     def failure(case: RandomModel) -> str:
         try:
-            check(case, "relaxed" if mode == "relaxed" else "exact")
+            if mode in WAYS:
+                with TemporaryDirectory() as work:
+                    WAYS[mode][1](case, Path(work))
+            else:
+                check(case, "relaxed" if mode == "relaxed" else "exact")
         except Exception as error:
             return _short(error)[:_SAME_FAILURE]
         return ""
 
-    case = random_model(seed, kind=KINDS[kind])
+    case = WAYS[mode][0](seed) if mode in WAYS else random_model(seed, kind=KINDS[kind])
     found = failure(case)
     if not found:
         return None
@@ -143,17 +172,23 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=1000, metavar="N", help="how many (default %(default)s)")
     parser.add_argument("--start", type=int, default=0, metavar="N", help="the first one (default %(default)s)")
     parser.add_argument("--kind", choices=("whole", "shapes"), default="whole", help="of models (default %(default)s)")
+    parser.add_argument(
+        "--convert", dest="kind", action="store_const", const=_CONVERTED, help="have models cross between the formats"
+    )
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default %(default)s)")
     parser.add_argument("--timeout-seconds", type=float, default=120.0, metavar="S", help="limit of one seed")
     parser.add_argument("--shrink", type=Path, metavar="DIR", help="write a small model for each failure there")
     chosen = parser.parse_args(arguments)
     out, counts, failures = Console(highlight=False), Counter[tuple[str, str]](), []
+    refusals = Counter[tuple[str, str]]()
     started = time.monotonic()
     seeds = range(chosen.start, chosen.start + chosen.seeds)
     with Console(stderr=True).status("starting") as status:
         for found in run(seeds, kind=chosen.kind, jobs=chosen.jobs, timeout_seconds=chosen.timeout_seconds):
             counts.update((outcome.mode, outcome.verdict) for outcome in found)
             for outcome in found:
+                if outcome.verdict == _REFUSED:
+                    refusals.update((outcome.mode, reason) for reason in outcome.message.splitlines())
                 if outcome.verdict == _FAILED:
                     failures.append(outcome)
                     out.print(f"seed {outcome.seed}, {outcome.mode}: {outcome.message}", markup=False, soft_wrap=True)
@@ -161,7 +196,9 @@ def main(arguments: list[str]) -> int:
     for outcome in failures if chosen.shrink else ():
         _write_shrunk(chosen.shrink, outcome, chosen.kind, out)
     for (mode, verdict), count in sorted(counts.items()):
-        out.print(f"{mode:8} {verdict:10} {count:6}", markup=False)
+        out.print(f"{mode:13} {verdict:16} {count:6}", markup=False)
+    for (mode, reason), count in sorted(refusals.items(), key=lambda item: (item[0][0], -item[1], item[0][1])):
+        out.print(f"{mode:13} refused {count:8}  {reason}", markup=False, soft_wrap=True)
     out.print(f"{len(seeds)} seeds in {time.monotonic() - started:.0f} s, {len(failures)} failures")
     return 1 if failures else 0
 
@@ -170,7 +207,7 @@ def _write_shrunk(folder: Path, outcome: Outcome, kind: str, out: Console) -> No
     if outcome.mode == "any":
         return
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{outcome.seed}-{outcome.mode}.onnx"
+    path = folder / f"{outcome.seed}-{outcome.mode.replace(' ', '-')}.onnx"
     model = shrunk(outcome.seed, outcome.mode, kind)
     if model is None:
         out.print(f"seed {outcome.seed}, {outcome.mode}: does not fail again", soft_wrap=True)
@@ -187,7 +224,7 @@ def _serve(pipe: Connection[Any, Any], kind: str) -> None:
         except EOFError:
             return
         try:
-            found = check_seed(seed, kind)
+            found = check_conversion(seed) if kind == _CONVERTED else check_seed(seed, kind)
         except Exception:
             found = [Outcome(seed, "any", _FAILED, traceback.format_exc(limit=3)[-_LONGEST_MESSAGE:])]
         pipe.send(found)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import onnx
-
 from maxfold.model.dtypes import DType, from_onnx, from_openvino
 from maxfold.model.graph import Constant, Node, Tensor, new_node, new_variable
 from maxfold.model.model import Model
@@ -13,6 +11,7 @@ from maxfold.model.openvino import text
 from maxfold.model.openvino.ir import ConstantLayer, Parameter, port_of
 from maxfold.model.openvino.reader import split_names
 from maxfold.model.types import Dim, value_info
+from maxfold.model.view import View
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.names import DeclaredShapes
 from maxfold.passes.conversion.version_10 import is_version_10, shown_input, shown_output
@@ -81,7 +80,7 @@ def _layer_name(tensor: Tensor) -> str:
     return f"{producer.name}.{next(place for place, made in enumerate(producer.outputs) if made is tensor)}"
 
 
-def add_output(model: Model, index: int, name: str, target: OnnxTarget, shapes: DeclaredShapes) -> None:
+def add_output(model: Model, index: int, name: str, target: OnnxTarget) -> None:
     """A graph output under its name: what makes it is renamed where that is free, else followed by an Identity; a Cast
     where OpenVINO shows another element type."""
     tensor = model.graph.outputs[index]
@@ -94,7 +93,6 @@ def add_output(model: Model, index: int, name: str, target: OnnxTarget, shapes: 
     made.name = name
     target.shown.add(made)
     target.graph.outputs.append(made)
-    target.graph.output_info.append(_output_info(tensor, made, name, target, shapes))
 
 
 def _shown(tensor: Tensor, made: Tensor, target: OnnxTarget) -> DType | None:
@@ -121,24 +119,37 @@ def _added(
     return made
 
 
-def _output_info(
-    tensor: Tensor, made: Tensor, name: str, target: OnnxTarget, shapes: DeclaredShapes
-) -> onnx.ValueInfoProto:
-    derived = target.type_of(made)
-    port = port_of(tensor)
-    holds = shapes.hold_for((item.name, item.shape) for item in target.graph.inputs)
-    if derived is None or not derived.tensor_type.elem_type:
-        dtype = None if port is None else text.precision_dtype(port.precision, f"output {name!r}")
-        found = None if dtype is None else from_openvino(dtype)
-        return value_info(name, None if found is None else found.onnx, shapes.output_shape(name, None, holds=holds))
-    shape: list[Dim] | None = None
-    if derived.tensor_type.HasField("shape"):
+def declare_outputs(made: Model, source: Model, target: OnnxTarget, shapes: DeclaredShapes) -> None:
+    """Declares the graph outputs of a model that is otherwise done."""
+    view = View(made, believes_zero=True)
+    holds = shapes.hold_for((item.name, item.shape) for item in made.graph.inputs)
+    for tensor, output in zip(source.graph.outputs, made.graph.outputs, strict=True):
+        shape = shapes.output_shape(output.name, _derived_shape(tensor, output, target, view), holds=holds)
+        derived = target.type_of(output)
+        kind = derived.tensor_type.elem_type if derived is not None else 0
+        made.graph.output_info.append(value_info(output.name, kind or _kind(tensor, output, view), shape))
+
+
+def _kind(tensor: Tensor, output: Tensor, view: View) -> int | None:
+    """The ONNX element type of an output whose type onnx does not derive."""
+    port, dtype = port_of(tensor), view.dtype(output)
+    if dtype is None and port is not None:
+        dtype = from_openvino(text.precision_dtype(port.precision, f"output {output.name!r}"))
+    return None if dtype is None else dtype.onnx
+
+
+def _derived_shape(tensor: Tensor, output: Tensor, target: OnnxTarget, view: View) -> list[Dim] | None:
+    """What onnx's inference of each node has derived, with the sizes that only the whole graph tells."""
+    port, derived, known = port_of(tensor), target.type_of(output), view.shape(output)
+    if derived is not None and derived.tensor_type.HasField("shape"):
         dims = derived.tensor_type.shape.dim
         shape = [dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in dims]
-    elif port is not None and port.dims:
-        # Only the rank is taken on trust: ONNX wants an output to have one.
-        shape = [None] * len(port.dims)
-    return value_info(name, derived.tensor_type.elem_type, shapes.output_shape(name, shape, holds=holds))
+        sizes = known if known is not None and len(known) == len(shape) else (None,) * len(shape)
+        return [size if size is not None else dim for dim, size in zip(shape, sizes, strict=True)]
+    if known is not None:
+        return list(known)
+    # Only the rank is taken on trust: ONNX wants an output to have one.
+    return [None] * len(port.dims) if port is not None and port.dims else None
 
 
 def bounds_of(tensor: Tensor) -> tuple[str, str | None]:

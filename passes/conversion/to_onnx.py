@@ -27,7 +27,7 @@ from maxfold.passes.conversion.check import check_openvino, check_results
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.known import values_of
 from maxfold.passes.conversion.names import BOUNDS_KEY, shapes_of
-from maxfold.passes.conversion.onnx_interface import add_input, add_output, bounds_of, reserved_name
+from maxfold.passes.conversion.onnx_interface import add_input, add_output, bounds_of, declare_outputs, reserved_name
 from maxfold.passes.conversion.site import Shape, Site, Target
 from maxfold.passes.conversion.versions import check_model, check_openvino_version, opset_hint
 from maxfold.passes.conversion.walk import Refusals, row_for
@@ -259,7 +259,7 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
         refusals.attempt_node(node, target, partial(_row, node, table), partial(_convert, node, target, returned))
     refusals.raise_if_any()
     for index, name in enumerate(outputs):
-        refusals.attempt("Result", name, lambda index=index, name=name: add_output(model, index, name, target, shapes))  # type: ignore[misc]
+        refusals.attempt("Result", name, lambda index=index, name=name: add_output(model, index, name, target))  # type: ignore[misc]
     refusals.raise_if_any()
     proto = onnx.ModelProto(ir_version=onnx.helper.find_min_ir_version_for(target.imports), producer_name="maxfold")
     proto.opset_import.extend(target.imports)
@@ -271,7 +271,9 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
     converted.name, converted.doc_string = graph.name or "model", ""
     converted.opset, converted.producer_name, converted.producer_version = opset, "maxfold", ""
     converted.import_domains = list(proto.opset_import)
-    return Model(graph=converted, proto=proto, path=model.path, file_bytes=model.file_bytes)
+    made = Model(graph=converted, proto=proto, path=model.path, file_bytes=model.file_bytes)
+    declare_outputs(made, model, target, shapes)
+    return made
 
 
 def _row(node: Node, table: Any) -> Row:

@@ -34,6 +34,14 @@ def test_seeds_are_checked_and_counted(kind: str, capsys: pytest.CaptureFixture[
     assert "2 seeds in" in capsys.readouterr().out
 
 
+def test_conversions_are_checked_and_refusals_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert random.main(["--convert", "--seeds", "4", "--jobs", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "4 seeds in" in told
+    assert "refused" in told
+    assert "If: the operator is not covered" in told
+
+
 def test_a_seed_that_ends_its_process_or_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random, "_serve", serve)
     results = random.run(range(6), kind="whole", jobs=2, timeout_seconds=3.0)

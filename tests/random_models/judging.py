@@ -14,7 +14,7 @@ may round otherwise are moved by a few units in the last place, or the operands 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 
 import numpy as np
 import onnx
@@ -53,15 +53,24 @@ _MOVES = frozenset({
 _SWAPPED = frozenset({"Max", "Min"})
 
 
-def judge(case: RandomModel, after: ModelProto, *, relaxed: bool = False, rounded: bool = False) -> str:
+def judge(
+    case: RandomModel,
+    after: ModelProto,
+    *,
+    relaxed: bool = False,
+    rounded: bool = False,
+    inexact: Container[str] = (),
+    zeros_vary: bool = False,
+) -> str:
     """How the results of an optimized model are right: `SAME`, `ROUNDED` or `UNSTABLE`.
 
-    `rounded`: the report says that a constant was folded whose last place may differ from the runtime's.
+    `rounded`: the report says that a constant was folded whose last place may differ from the runtime's. Operators in
+    `inexact` may differ as if `relaxed`. With `zeros_vary` signs of zeros do not count.
     Raises `AssertionError` where a result is wrong.
     """
     before = pinned(case.model, case.draws[0])
     run, run_after = Session(before), Session(pinned(after, case.draws[0]))
-    sources = _Sources(before, relaxed=relaxed, rounded=rounded, zeros_vary=case.has_max)
+    sources = Sources(before, relaxed=relaxed, rounded=rounded, zeros_vary=case.has_max, inexact=inexact)
     skip_special = relaxed and not case.finite
     worst = SAME
     for number, (feeds, draws) in enumerate(zip(case.feed_sets, case.draws, strict=True)):
@@ -70,16 +79,16 @@ def judge(case: RandomModel, after: ModelProto, *, relaxed: bool = False, rounde
         assert len(actual) == len(expected)
         variants: list[list[Array]] | None = None
         for position, (own, right) in enumerate(zip(actual, expected, strict=True)):
-            if _same(own, right, zeros_differ=not (case.has_max or relaxed)):
+            if same(own, right, zeros_differ=not (case.has_max or relaxed or zeros_vary)):
                 continue
             name = before.graph.output[position].name
             worst = worst if worst == UNSTABLE else ROUNDED
-            if _close(own, right, sources.tolerance(name), skip_special=skip_special):
+            if close(own, right, sources.tolerance(name), skip_special=skip_special):
                 continue
             worst = UNSTABLE
             variants = variants or [Session(model)(fed) for model in sources.variants()]
             moved = [found[position] for found in variants]
-            assert _is_unstable(own, right, moved, skip_special=skip_special), (
+            assert is_unstable(own, right, moved, skip_special=skip_special), (
                 f"feeds {number}, output {name}: {own} is not {right}"
             )
     return worst
@@ -110,17 +119,27 @@ def pinned(model: ModelProto, draws: Mapping[str, Array]) -> ModelProto:
     return copy
 
 
-class _Sources:
+class Sources:
     """The results of a model that may round otherwise after a rewrite, and what depends on them."""
 
-    def __init__(self, model: ModelProto, *, relaxed: bool, rounded: bool, zeros_vary: bool) -> None:
+    def __init__(
+        self,
+        model: ModelProto,
+        *,
+        relaxed: bool,
+        rounded: bool = False,
+        zeros_vary: bool = False,
+        inexact: Container[str] = (),
+    ) -> None:
         self._model = model
+        self._inexact = inexact
         self._relaxed = relaxed
         self._rounded = rounded
         self._swaps = zeros_vary
         self._names: dict[str, None] = {}
         self._half: set[str] = set()
         self._loose: set[str] = set()
+        self._far: set[str] = set()
         self._kinds = {
             item.name: item.type.tensor_type.elem_type
             for graph in _graphs(onnx.shape_inference.infer_shapes(model).graph)
@@ -133,7 +152,7 @@ class _Sources:
         """By how much of its largest magnitude a graph output may differ; 0 where only the same bits are right."""
         if output in self._half:
             return HALF_ROUNDING
-        if self._relaxed:
+        if self._relaxed or output in self._far:
             return RELAXED
         return ROUNDING if output in self._loose else 0.0
 
@@ -163,7 +182,8 @@ class _Sources:
             is_half = kind == TensorProto.FLOAT16 and node.op_type not in _MOVES
             is_folded = self._rounded and is_constant and node.op_type not in _EXACT
             is_relaxed = self._relaxed and (node.op_type not in _EXACT or node.op_type in _ARITHMETIC)
-            if kind is not None and (is_half or is_folded or is_relaxed):
+            is_inexact = node.op_type in self._inexact
+            if kind is not None and (is_half or is_folded or is_relaxed or is_inexact):
                 self._names.update((name, None) for name in node.output if self._kinds.get(name) in _STEPS)
             inner_names = {name for inner in subgraphs(node) for item in inner.node for name in item.output}
             depends = {*read, *inner_names}
@@ -171,6 +191,8 @@ class _Sources:
                 self._half.update(node.output)
             if is_folded or depends & self._loose:
                 self._loose.update(node.output)
+            if is_inexact or depends & self._far:
+                self._far.update(node.output)
             if is_constant:
                 constants.update(node.output)
 
@@ -216,7 +238,7 @@ def _replace_nodes(graph: GraphProto, replace: Callable[[NodeProto], list[NodePr
     graph.node.extend(copies)
 
 
-def _same(own: Array, right: Array, *, zeros_differ: bool) -> bool:
+def same(own: Array, right: Array, *, zeros_differ: bool) -> bool:
     """Same type, shape and bits; any NaN equals any other."""
     assert own.dtype == right.dtype, f"{own.dtype} is not {right.dtype}"
     if own.shape != right.shape:
@@ -227,7 +249,7 @@ def _same(own: Array, right: Array, *, zeros_differ: bool) -> bool:
     return bool((equal | (np.isnan(own) & np.isnan(right))).all())
 
 
-def _close(own: Array, right: Array, tolerance: float, *, skip_special: bool) -> bool:
+def close(own: Array, right: Array, tolerance: float, *, skip_special: bool) -> bool:
     if not tolerance or own.dtype.kind != "f" or own.shape != right.shape:
         return False
     return _distance(own, right, skip_special=skip_special) <= tolerance
@@ -249,7 +271,7 @@ def _distance(own: Array, right: Array, *, skip_special: bool) -> float:
         return float(apart / max(np.abs(theirs[both]).max(), 1e-3))
 
 
-def _is_unstable(own: Array, right: Array, moved: list[Array], *, skip_special: bool) -> bool:
+def is_unstable(own: Array, right: Array, moved: list[Array], *, skip_special: bool) -> bool:
     """Whether models that are as right as the original are as far from it, or other in what is not a float."""
     if own.dtype.kind != "f":
         return any(item.shape != right.shape or bool((item != right).any()) for item in moved)

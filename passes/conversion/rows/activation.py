@@ -16,8 +16,7 @@ from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
 _DIVIDE = {BROADCAST: "numpy", "m_pythondiv": True}
-# HardSwish and HSigmoid are built on the line x / 6 + 1 / 2.
-_SIXTH = {"alpha": 1 / 6, "beta": 0.5}
+_SINGLE_BITS = 32
 # The operator sets that introduced operators which are spelled out in earlier ones.
 _HARD_SWISH_OPSET, _MISH_OPSET, _GELU_OPSET = 14, 18, 20
 # Selu's defaults were rounded to five digits before operator set 6.
@@ -62,13 +61,29 @@ def _relu_to_onnx(site: OnnxSite) -> None:
         site.result(site.add("Max", [x, scalar_like(site, 0)]))
 
 
+def _has_kernel(site: OnnxSite) -> bool:
+    """Whether ONNX Runtime computes HardSigmoid and HardSwish in the input's element type, or in float32 for it."""
+    return dtype_of(site).bits <= _SINGLE_BITS
+
+
+def _hard_sigmoid(site: OnnxSite, alpha: float, beta: float) -> Tensor:
+    """HardSigmoid of the first input; its formula, min(max(alpha * x + beta, 0), 1), in float64."""
+    x = site.input(0)
+    result: Tensor
+    if _has_kernel(site):
+        result = site.add("HardSigmoid", [x], {"alpha": alpha, "beta": beta})
+    else:
+        line = site.add("Add", [site.add("Mul", [x, scalar_like(site, alpha)]), scalar_like(site, beta)])
+        result = site.add("Clip", [line, scalar_like(site, 0), scalar_like(site, 1)])
+    return result
+
+
 def _hard_sigmoid_to_onnx(site: OnnxSite) -> None:
-    attributes = {"alpha": number_of(site, 1, "alpha"), "beta": number_of(site, 2, "beta")}
-    site.result(site.add("HardSigmoid", [site.input(0)], attributes))
+    site.result(_hard_sigmoid(site, number_of(site, 1, "alpha"), number_of(site, 2, "beta")))
 
 
 def _h_sigmoid_to_onnx(site: OnnxSite) -> None:
-    site.result(site.add("HardSigmoid", site.inputs(), dict(_SIXTH)))
+    site.result(_hard_sigmoid(site, 1 / 6, 0.5))
 
 
 def _hard_swish_to_openvino(site: OpenvinoSite) -> None:
@@ -77,10 +92,10 @@ def _hard_swish_to_openvino(site: OpenvinoSite) -> None:
 
 def _h_swish_to_onnx(site: OnnxSite) -> None:
     x = site.input(0)
-    if site.opset >= _HARD_SWISH_OPSET:
+    if site.opset >= _HARD_SWISH_OPSET and _has_kernel(site):
         site.result(site.add("HardSwish", [x]))
     else:
-        site.result(site.add("Mul", [x, site.add("HardSigmoid", [x], dict(_SIXTH))]))
+        site.result(site.add("Mul", [x, _hard_sigmoid(site, 1 / 6, 0.5)]))
 
 
 def _swish_to_openvino(site: OpenvinoSite) -> None:

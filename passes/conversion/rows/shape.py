@@ -17,6 +17,7 @@ from maxfold.passes.conversion.rows.operands import (
     positive_axis,
     shape_vector,
 )
+from maxfold.passes.conversion.site import Shape
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 from maxfold.passes.conversion.versions import needs_opset
@@ -54,8 +55,15 @@ def _flatten_to_openvino(site: OpenvinoSite) -> None:
     axis = site.attribute("axis", 1)
     if axis < 0:
         axis += site.rank(0)
-    known = _flat_shape(axis, site.shape(0))
-    if known is not None:
+    shape = site.shape(0)
+    empty = _empty_shape(axis, shape)
+    if empty is not None:
+        sizes, is_copy = empty
+        made = site.constant(sizes, "int64")
+        site.result(site.add("Reshape", [site.input(0), made], {"special_zero": is_copy}))
+        return
+    known = _flat_shape(axis, shape)
+    if known is not None and (shape is None or 0 not in shape):
         target: Tensor = site.constant(known, "int64")
         site.result(site.add("Reshape", [site.input(0), target], {"special_zero": True}))
         return
@@ -67,10 +75,32 @@ def _flatten_to_openvino(site: OpenvinoSite) -> None:
     site.result(site.add("Reshape", [site.input(0), target], {"special_zero": False}))
 
 
+def _empty_shape(axis: int, shape: Shape | None) -> tuple[list[int], bool] | None:
+    """The shape of a flattened tensor that has no elements, and whether a 0 in it may be taken for the input's own
+    dimension at its place, which every operator set has. A -1 beside a 0 would say nothing."""
+    if shape is None or 0 not in shape:
+        return None
+    before, after = _product(shape[:axis]), _product(shape[axis:])
+    # The first dimension may be unknown where it is one of the input's: it is copied.
+    is_copy = (axis == 1 or before != 0 or shape[0] == 0) and (after != 0 or shape[1:2] == (0,))
+    if after is None or (before is None and not (axis == 1 and is_copy)):
+        return None
+    return [before or 0, after], is_copy
+
+
+def _product(dims: Shape) -> int | None:
+    if 0 in dims:
+        return 0
+    known = [dim for dim in dims if dim is not None]
+    return prod(known) if len(known) == len(dims) else None
+
+
 def _flat_shape(axis: int, shape: tuple[int | None, ...] | None) -> list[int] | None:
     """The shape of a flattened tensor, 0 for the input's own dimension and -1 for the rest; None where not known."""
     if axis <= 1:
-        return [0 if axis else 1, -1]
+        # With its size in place of -1, a batch of 0 is possible.
+        size = _product(shape[1:]) if axis and shape is not None else None
+        return [0 if axis else 1, -1 if size is None else size]
     if shape is None:
         return None
     before = [dim for dim in shape[:axis] if dim]

@@ -223,3 +223,14 @@ def test_relu_of_integers_is_what_onnxruntime_has(dtype: Any, expected: str, tmp
     operators, (result,) = elementwise.run_in_onnx([ov.relu(x)], [x], [values], tmp_path, opset=17)
     np.testing.assert_array_equal(result, np.maximum(values, 0))
     assert (operators, result.dtype) == ([expected], values.dtype)
+
+
+def test_hard_functions_in_float64(tmp_path: Path) -> None:
+    """ONNX Runtime has no kernels for them."""
+    x, values = ov.parameter([5], np.float64), np.array([-4, -1, 0, 2.5, 4])
+    results = [ov.hsigmoid(x), ov.hard_sigmoid(x, np.float64(0.25), np.float64(0.5)), ov.hswish(x)]
+    operators, found = elementwise.run_in_onnx(results, [x], [values], tmp_path, opset=17)
+    sixth, quarter = np.clip(values / 6 + 0.5, 0, 1), np.clip(values / 4 + 0.5, 0, 1)
+    for result, expected in zip(found, [sixth, quarter, values * sixth], strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
+    assert "HardSigmoid" not in operators

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +136,26 @@ def test_unsqueeze_to_onnx(axes: list[int], tmp_path: Path) -> None:
     x = ov.parameter([2, 3], np.float32)
     wider = ov.unsqueeze(x, ov.constant(np.array(axes, np.int32)))
     judged.assert_same_in_onnx([wider], [x], [judged.floats(2, 3)], tmp_path, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("opset", [13, 17])
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
+def test_flatten_without_elements(shape: tuple[int, int], axis: int, opset: int, tmp_path: Path) -> None:
+    model, inputs = judged.one_node("Flatten", {"x": np.zeros(shape, np.float32)}, opset=opset, axis=axis)
+    expected = np.zeros((math.prod(shape[:axis]), math.prod(shape[axis:])), np.float32)
+    case = harness.Case("flatten", model, inputs, [expected])
+    if opset < 14 and not all(size or shape[place] == 0 for place, size in enumerate(expected.shape)):
+        with pytest.raises(harness.ModelError, match="needs operator set 14"):
+            harness.round_trip(case, tmp_path, opset=opset)
+        return
+    harness.assert_close(harness.round_trip(case, tmp_path, opset=opset), [expected], rtol=0, atol=0)
+
+
+def test_flatten_without_elements_and_with_an_open_dimension(tmp_path: Path) -> None:
+    for axis, expected in ((1, (2, 0)), (0, (1, 0)), (2, (0, 1))):
+        model, inputs = judged.one_node("Flatten", {"x": np.zeros((2, 0), np.float32)}, opset=14, axis=axis)
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+        model.graph.output[0].type.tensor_type.shape.dim[0].Clear()
+        case = harness.Case("flatten", model, inputs, [np.zeros(expected, np.float32)])
+        harness.assert_close(harness.round_trip(case, tmp_path), case.outputs, rtol=0, atol=0)
