@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import onnx
-
 from maxfold.model import splice
 from maxfold.model.copies import arguments, copy_body
 from maxfold.model.data import Array, ArrayData, TensorData
+from maxfold.model.fragile import contradicted_nodes, frozen_nodes
 from maxfold.model.graph import (
     Constant,
     Function,
@@ -27,7 +26,6 @@ from maxfold.model.graph import (
     subgraphs,
 )
 from maxfold.model.inference import Inference
-from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.names import NameAllocator
 from maxfold.model.order import is_sorted, sorted_nodes
 from maxfold.model.view import View
@@ -82,32 +80,15 @@ class Edit(View):
         self._touched[node] = None
 
     def set_opset(self, version: int) -> None:
-        """Lets a version of ONNX's own operator set hold in the model, and in all functions that import the set.
-
-        Nodes stay as they are. IR versions without imports (1 and 2) become 3.
-        """
-        model = self.model
-        if model.ir_version < 3:
-            model.proto.ir_version = model.graph.ir_version = 3
-        if not model.proto.opset_import:
-            model.proto.opset_import.add(domain="")
-        imports = list(model.proto.opset_import)
-        for function in model.functions:
-            assert isinstance(function.proto, onnx.FunctionProto)
-            imports += [*function.proto.opset_import, *(function.import_domains or ())]
-            function.opset = version
-        for entry in imports:
-            if entry.domain in ONNX_DOMAINS:
-                entry.version = version
-        model.graph.opset = version
-        model.graph.import_domains = list(model.proto.opset_import)
+        """See `Model.set_opset`."""
+        self.model.set_opset(version)
         self._opsets.clear()
         self.forget_types()
 
     def forget_types(self) -> None:
         """Lets all types be derived anew: rewrites may have made more of them known."""
         self._inference = Inference(self)
-        self._nonzero = self._contradicted = self._frozen = None
+        self._remembered.clear()
 
     def forget_declaration(self, tensor: Tensor) -> None:
         """Drops what the file declares of a result inside the graph, where its type is no longer that."""
@@ -135,6 +116,10 @@ class Edit(View):
             self._uses[tensor] = 0
         self._before.setdefault(before, []).append(node)
         self.set_inputs(node, inputs)
+        for derive in (contradicted_nodes, frozen_nodes):
+            found = self._remembered.get(derive, {})
+            if before in found:
+                found[node] = found[before]
         return node
 
     def add_constant(self, array: Array, *, like: Tensor) -> Constant:
@@ -202,15 +187,7 @@ class Edit(View):
 
         What made `result` before has to be removed next. `tensor` is gone, and with it all that was known of it.
         """
-        producer = self.producer(tensor)
-        assert producer is not None
-        self._redirect(tensor, result)
-        index = next(index for index, item in enumerate(producer.outputs) if item is tensor)
-        list.__setitem__(producer.outputs, index, result)
-        list.__setitem__(tensor.inputs, slice(None), [])
-        list.__setitem__(result.inputs, slice(None), [producer])
-        tensor.scope.forgotten.add(tensor.name)
-        self._touched[producer] = None
+        splice.take_place(self, result, tensor)
 
     def renew(self, tensor: Tensor) -> Tensor:
         """A new tensor in the place of one that is to hold something else; whoever reads that reads the new one.

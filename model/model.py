@@ -78,6 +78,26 @@ class Model:
         # Files of IR versions 1 and 2 import nothing: they mean the first operator set.
         return versions or {"": 1}
 
+    def set_opset(self, version: int) -> None:
+        """Imports a version of ONNX's own operator set, in all functions that import the set too; nodes stay.
+
+        IR versions without imports (1 and 2) become 3.
+        """
+        if self.ir_version < 3:
+            self.proto.ir_version = self.graph.ir_version = 3
+        if not self.proto.opset_import:
+            self.proto.opset_import.add(domain="")
+        imports = list(self.proto.opset_import)
+        for function in self.functions:
+            assert isinstance(function.proto, onnx.FunctionProto)
+            imports += [*function.proto.opset_import, *(function.import_domains or ())]
+            function.opset = version
+        for entry in imports:
+            if entry.domain in ONNX_DOMAINS:
+                entry.version = version
+        self.graph.opset = version
+        self.graph.import_domains = list(self.proto.opset_import)
+
 
 def guard_weights(model: Model, *targets: Path) -> None:
     """Refuses to overwrite files that hold the weights of a model: only a model written over itself may do that.

@@ -237,6 +237,19 @@ def drop_results(edit: Edit, node: Node, places: Sequence[int]) -> None:
     edit._touched[node] = None
 
 
+def take_place(edit: Edit, result: Tensor, tensor: Tensor) -> None:
+    """See `Edit.take_place`."""
+    producer = edit.producer(tensor)
+    assert producer is not None
+    edit._redirect(tensor, result)
+    index = next(index for index, item in enumerate(producer.outputs) if item is tensor)
+    list.__setitem__(producer.outputs, index, result)
+    list.__setitem__(tensor.inputs, slice(None), [])
+    list.__setitem__(result.inputs, slice(None), [producer])
+    tensor.scope.forgotten.add(tensor.name)
+    edit._touched[producer] = None
+
+
 def remove_function(edit: Edit, function: Function) -> None:
     """See `Edit.remove_function`."""
     edit.model.functions.remove(function)

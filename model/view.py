@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeVar
 
 from maxfold.model.dtypes import DType
 from maxfold.model.fragile import contradicted_nodes, frozen_nodes, refusal_under
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor
 from maxfold.model.inference import Dim, Fact, Inference, PartialValue
 from maxfold.model.inference.nonzero import is_nonzero, nonzero_atoms
-from maxfold.model.inference.symbolic import Atom
 from maxfold.model.model import ONNX_DOMAINS, Model, graph_protos
 
 Math = Literal["exact", "relaxed"]
+_Derived = TypeVar("_Derived")
 
 # OpenVINO's operations are nodes of the domains "openvino.opset1", "openvino.opset2" and so on.
 IR_DOMAIN = "openvino"
@@ -46,9 +46,7 @@ class View:
         self._opsets: dict[Graph, dict[str, int]] = {}
         self._find_functions()
         self._inference = Inference(self)
-        self._contradicted: dict[Node, Tensor] | None = None
-        self._frozen: dict[Node, str] | None = None
-        self._nonzero: frozenset[Atom] | None = None
+        self._remembered: dict[Callable[[View], Any], Any] = {}
         self._operators: frozenset[tuple[str, int | None]] | None = None
         self._bound = _bound_names(model)
         self._graph_inputs: set[Tensor] = set()
@@ -220,6 +218,13 @@ class View:
         """Whether a constant could go from the file if `uses` of its uses went."""
         return self.use_count(constant) == uses and self.is_removable(constant)
 
+    def remembered(self, derive: Callable[[View], _Derived]) -> _Derived:
+        """What a function derives of the whole model: once, until types are derived anew."""
+        found: _Derived | None = self._remembered.get(derive)
+        if found is None:
+            found = self._remembered[derive] = derive(self)
+        return found
+
     def fact(self, tensor: Tensor) -> Fact:
         """All that is derived of a tensor."""
         return self._inference.fact(tensor)
@@ -254,9 +259,7 @@ class View:
 
     def is_nonzero(self, dim: Dim) -> bool:
         """Whether a dimension is other than 0 in every run of the model that succeeds."""
-        if self._nonzero is None:
-            self._nonzero = nonzero_atoms(self)
-        return is_nonzero(dim, self._nonzero)
+        return is_nonzero(dim, self.remembered(nonzero_atoms))
 
     def why_not_settled(self, node: Node) -> str | None:
         """Why the shape of what a node makes had better stay open, None where it need not.
@@ -264,18 +267,14 @@ class View:
         Exporters declare outputs with wrong shapes. The declaration is part of the interface and stays; a rewrite that
         lets everybody derive the right shape would make the file one that onnx's checker refuses.
         """
-        if self._contradicted is None:
-            self._contradicted = contradicted_nodes(self)
-        tensor = self._contradicted.get(node)
+        tensor = self.remembered(contradicted_nodes).get(node)
         if tensor is None:
             return self.why_frozen(node)
         return f"output {tensor.name!r}, which depends on it, is declared with a shape that it does not have"
 
     def why_frozen(self, node: Node) -> str | None:
         """Why a node has to stay what it is, None where it has not: see `fragile`."""
-        if self._frozen is None:
-            self._frozen = frozen_nodes(self)
-        return self._frozen.get(node) if self._frozen else None
+        return self.remembered(frozen_nodes).get(node)
 
     def why_not_known(self, given: Mapping[Tensor, Fact]) -> str | None:
         """Why what a rewrite would make known of tensors had better not be known, None where it may be."""

@@ -111,12 +111,11 @@ class Watch:
 @contextmanager
 def _unseen(edit: Edit) -> Iterator[None]:
     """The lists are brought up to date, and nothing that has been derived is forgotten by that."""
-    kept = ("_inference", "_nonzero", "_contradicted", "_is_outdated")
-    values = {name: getattr(edit, name) for name in kept if hasattr(edit, name)}
+    inference, remembered, is_outdated = edit._inference, dict(edit._remembered), edit._is_outdated
     edit.flush()
     yield
-    for name, value in values.items():
-        setattr(edit, name, value)
+    edit._inference, edit._is_outdated = inference, is_outdated
+    edit._remembered.update(remembered)
 
 
 def _proto(edit: Edit) -> ModelProto:
