@@ -227,7 +227,8 @@ class View:
 
     def fact(self, tensor: Tensor) -> Fact:
         """All that is derived of a tensor."""
-        return self._inference.fact(tensor)
+        self._inference.fact(tensor)
+        return self._inference.whole(tensor)
 
     def dtype(self, tensor: Tensor) -> DType | None:
         """The derived element type, None where it could not be derived."""

@@ -147,6 +147,7 @@ class _Planner:
         self._numbering = Numbering(view)
         self._group_of: dict[Node, _Group] = {}
         self._constants: dict[int, Constant] = {}
+        self._known: dict[int, bool] = {}
         self.found = _Plan(node)
 
     def make(self) -> str | None:
@@ -201,7 +202,8 @@ class _Planner:
         if self._view.is_kept(node):
             return f"{node.name or node.outputs[0].name!r} inside is to be kept"
         reasons = (self._view.why_fixed(tensor) for tensor in node.outputs if tensor.name)
-        return why_kept_inside(node, self._view) or next((reason for reason in reasons if reason is not None), None)
+        reason = next((reason for reason in reasons if reason is not None), None)
+        return reason or why_kept_inside(node, self._view) or self._view.why_frozen(node)
 
     def _is_outside(self, tensor: Tensor) -> bool:
         """Whether something read in the first branch is outside of it, or will be, or is read inside a node of it."""
@@ -220,7 +222,7 @@ class _Planner:
         if self._numbering.number(tensors[0]) != self._numbering.number(tensors[1]):
             return False
         result, tensor = node.outputs[place], tensors[0]
-        if view.why_fixed(result) is not None or view.why_not_settled(node) is not None:
+        if view.why_fixed(result) is not None or not self._may_be_known(place):
             return False
         if tensor.scope is not self._branches[0]:
             return view.why_not_replaceable(result, tensor) is None
@@ -236,6 +238,16 @@ class _Planner:
             return True
         # A graph output takes the place of what is moved; its name may be another tensor's in a graph inside.
         return is_alone and not any(reader for item in alike for reader in self._readers(item))
+
+    def _may_be_known(self, place: int) -> bool:
+        """Whether what the branches return there may be known to all that read it."""
+        found = self._known.get(place)
+        if found is None:
+            node, tensor = self.found.node, self._branches[0].outputs[place]
+            reason = self._view.why_not_settled(node)
+            reason = reason or self._view.why_not_known({node.outputs[place]: self._view.fact(tensor)})
+            found = self._known[place] = reason is None
+        return found
 
     def _alike(self, tensor: Tensor) -> list[Tensor]:
         """The results of nodes of a group that are one value, the one that stays first; others are alone."""

@@ -111,7 +111,7 @@ def if_(call: Call) -> list[Fact]:
     condition = call.numbers(0)
     if condition is not None and len(condition) == 1:
         branches = [branches[0 if condition[0] else 1]]
-    results = [[call.engine.known(output) for output in branch.outputs] for branch in branches]
+    results = [[call.engine.whole(output) for output in branch.outputs] for branch in branches]
     if len(results) == 1:
         return results[0]
     return [_joined(left, right) for left, right in zip(*results, strict=False)]

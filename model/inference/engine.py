@@ -13,6 +13,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -111,6 +112,13 @@ class Inference:
     def known(self, tensor: Tensor) -> Fact:
         """What has been derived of a tensor so far."""
         return self._facts.get(tensor, UNKNOWN)
+
+    def whole(self, tensor: Tensor) -> Fact:
+        """What has been derived of a tensor so far, with the value of a small constant too."""
+        fact = self.known(tensor)
+        if not isinstance(tensor, Constant) or fact.dtype is None or fact.dtype.kind not in ("int", "uint", "bool"):
+            return fact
+        return replace(fact, value=self.constant_value(tensor))
 
     def constant_value(self, constant: Constant) -> PartialValue | None:
         """The value of a small constant that may be relied on."""

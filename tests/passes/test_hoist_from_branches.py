@@ -303,6 +303,21 @@ def test_a_result_with_a_wrong_declaration_stays() -> None:
     assert result.reasons == ["'p' is computed in both branches, and returned where it cannot be read in front"]
 
 
+def test_a_constant_that_static_checks_would_refuse_stays_unknown() -> None:
+    constant = "k = Constant<value_ints = [-1, 7]>()"
+    source = model(f"""
+        g (bool c, bool d, float[2,3] x) => (float[A,B] y) {{
+            k, p = If (c) < then_branch = t () => (int64[N] k, float[C,D] p) {{ {constant} p = Exp(x) }},
+                            else_branch = e () => (int64[M] k, float[E,F] p) {{ {constant} p = Abs(x) }} >
+            y = If (d) < then_branch = u () => (float[G,H] q) {{ q = Identity(p) }},
+                         else_branch = v () => (float[I,J] r) {{ r = Reshape(x, k) }} >
+        }}""")
+    result = outcome("hoist-from-branches", source)
+    assert result.changes == 0
+    feeds = {"c": np.array(True), "d": np.array(True), "x": X}
+    assert_equal(in_onnxruntime(result.after, feeds), in_onnxruntime(source, feeds), zeros_differ=True)
+
+
 @pytest.mark.parametrize(
     ("keep", "reason"),
     [("r", "it is to be kept"), ("a", "'a' inside is to be kept"), ("b", "'b' inside is to be kept")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from onnx import ModelProto, helper
 
@@ -189,3 +190,17 @@ def test_a_deep_chain_of_nested_ifs() -> None:
         )
     source = model(f"g (float[2] x) => (float[2] o19) <bool c = {{1}}> {{ {text} }}")
     assert inlined(source).text.splitlines()[1:] == ["o19 = Abs(x)"]
+
+
+def test_a_constant_that_static_checks_would_refuse_stays_in_its_branch() -> None:
+    source = model("""
+        g (bool d, float[2] x) => (float[A] y) <bool c = {1}> {
+            k = If (c) < then_branch = t () => (int64[N] k) { k = Constant<value_ints = [-1, 7]>() },
+                         else_branch = e () => (int64[M] k) { k = Shape(x) } >
+            y = If (d) < then_branch = u () => (float[G] q) { q = Neg(x) },
+                         else_branch = v () => (float[I] q) { r = Reshape(x, k) q = Flatten(r) } >
+        }""")
+    source.graph.node[1].attribute[1].g.output[0].type.tensor_type.ClearField("shape")
+    result = inlined(source, {**X, "d": np.array(True)})
+    assert result.changes == 0
+    assert "would be refused when the file is loaded" in result.reasons[0]
