@@ -31,6 +31,12 @@ def _pad_to_openvino(site: OpenvinoSite) -> None:
     if mode not in _MODES:
         raise UnsupportedError(f"its mode {mode!r} does not exist in OpenVINO")
     bounds = _begin_and_end(site)
+    if mode == "reflect" and 0 in (site.shape(0) or ()):
+        # OpenVINO does not read it, not even where nothing is added.
+        if not all(isinstance(bound, Constant) and not bound.values.any() for bound in bounds):
+            raise UnsupportedError("mode 'reflect' of a dimension without elements")
+        site.result(site.input(0))
+        return
     fill = [_fill(site)] if mode == "constant" else []
     if fill and not isinstance(fill[0], Constant):
         site.result(_filled(site, bounds, fill[0]))

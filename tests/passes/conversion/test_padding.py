@@ -83,3 +83,15 @@ def test_symmetric_padding_is_refused(tmp_path: Path) -> None:
     x = ov12.parameter([3], np.float32)
     node = ov12.pad(x, np.array([1]), np.array([1]), "symmetric")
     judged.assert_refused_in_onnx([node], [x], tmp_path, "its pad_mode 'symmetric' does not exist in ONNX")
+
+
+@pytest.mark.parametrize(("pads", "is_refused"), [([0, 0, 0, 0], False), ([1, 0, 1, 0], True)])
+def test_reflection_of_nothing(pads: list[int], is_refused: bool, tmp_path: Path) -> None:
+    x = np.zeros((3, 0), np.float32)
+    model, inputs = judged.one_node(
+        "Pad", {"x": x, "pads": np.array(pads)}, opset=13, constants=["pads"], mode="reflect"
+    )
+    if is_refused:
+        judged.assert_refused_in_openvino(model, tmp_path, "mode 'reflect' of a dimension without elements")
+    else:
+        harness.assert_close(harness.round_trip(harness.Case("pad", model, inputs, [x]), tmp_path), [x], rtol=0, atol=0)
