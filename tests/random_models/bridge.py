@@ -57,7 +57,9 @@ def there_and_back(case: RandomModel, folder: Path, *, is_optimized: bool = Fals
         assert [_declared(item) for item in mine] == [_declared(item) for item in theirs]
     # ONNX Runtime's Where gives +0 for -0, and other operators become one.
     zeros_vary = any(node.op_type == "Where" for node in after.graph.node)
-    return judge(case, after, rounded=notes, inexact=INEXACT, zeros_vary=zeros_vary)
+    # A GlobalMaxPool becomes a ReduceMax, which ONNX Runtime alone lets NaN through.
+    skips_special = not case.finite and "GlobalMaxPool" in case.operators
+    return judge(case, after, relaxed=skips_special, rounded=notes, inexact=INEXACT, zeros_vary=zeros_vary)
 
 
 def optimized_there_and_back(case: RandomModel, folder: Path) -> str:
