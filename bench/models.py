@@ -69,10 +69,11 @@ def _save(
     initializers: list[TensorProto],
     shape: list[int | str],
     output: str,
+    result: list[int | str] | None = None,
 ) -> None:
     graph = GraphProto(name=path.stem, node=nodes, initializer=initializers)
     graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, shape))
-    graph.output.append(helper.make_tensor_value_info(output, TensorProto.FLOAT, shape))
+    graph.output.append(helper.make_tensor_value_info(output, TensorProto.FLOAT, result or shape))
     opsets = [helper.make_opsetid("", OPSET)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="bench")
     path.write_bytes(model.SerializeToString())
@@ -163,3 +164,15 @@ def fanout(path: Path, *, consumers: int) -> None:
         x = builder.node("Add" if index % 2 else "Mul", [x, "shared"], f"t{index}")
     values = np.linspace(0.1, 0.9, 8, dtype=np.float32)
     _save(path, builder.nodes, [numpy_helper.from_array(values, "shared")], ["batch", 8], x)
+
+
+def concats(path: Path, *, nodes: int) -> None:
+    """Writes a chain of Concat, each of the one before it and a constant: what is joined grows with every node."""
+    builder = _Builder()
+    weights = _Weights(None, "")
+    x = "x"
+    for index in range(nodes):
+        row = weights.add(f"row{index}", (1, 4), 1.0)
+        x = builder.node("Concat", [x, row], f"joined{index}", axis=0)
+    total = builder.node("ReduceSum", [x], "total", keepdims=1)
+    _save(path, builder.nodes, weights.tensors, ["batch", 4], total, [1, 1])

@@ -1,4 +1,4 @@
-"""`python -m bench scale`: large, external, long, fanned-out and reversed synthetic models."""
+"""`python -m bench scale`: large, external, long, growing, fanned-out and reversed synthetic models."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ CASES: tuple[Case, ...] = (
     Case("nodes-12500", "nodes", lambda path: models.chain(path, nodes=12_500)),
     Case("nodes-25000", "nodes", lambda path: models.chain(path, nodes=25_000)),
     Case("nodes-50000", "nodes", lambda path: models.chain(path, nodes=50_000)),
+    Case("concats-2000", "concats", lambda path: models.concats(path, nodes=2_000)),
+    Case("concats-4000", "concats", lambda path: models.concats(path, nodes=4_000)),
+    Case("concats-8000", "concats", lambda path: models.concats(path, nodes=8_000)),
     Case("fanout", "fanout", lambda path: models.fanout(path, consumers=10_000)),
     Case("reversed", "reversed", lambda path: models.chain(path, nodes=5_000, reverse=True)),
     Case("large", "large", lambda path: models.transformer(path, layers=8, width=1024, external=False)),
@@ -102,13 +105,13 @@ def _print_case(out: Console, model: ModelResult, copy_seconds: float | None) ->
     out.print()
 
 
-def _print_growth(out: Console, results: list[ModelResult]) -> None:
-    """How the time grows over the chains: 2.0 for a doubling is linear, 4.0 quadratic."""
-    chains = [model for model in results if model.name.startswith("nodes-")]
+def _print_growth(out: Console, results: list[ModelResult], group: str) -> None:
+    """How the time grows over the chains of a group: 2.0 for a doubling is linear, 4.0 quadratic."""
+    chains = [model for model in results if model.name.startswith(f"{group}-")]
     if len(chains) < 2:
         return
     columns = [f"{model.original.nodes}\ns" for model in chains] + ["last\ndoubling"]
-    table = plain_table("Growth with the number of nodes", "tool", columns, "2.0 is linear, 4.0 quadratic")
+    table = plain_table(f"Growth with the number of nodes: {group}", "tool", columns, "2.0 is linear, 4.0 quadratic")
     for result in chains[0].tools:
         found = [model.tool(result.tool) for model in chains]
         seconds = [None if tool is None else tool.seconds_median() for tool in found]
@@ -199,6 +202,7 @@ def main(arguments: list[str]) -> int:
     print_header(out, bench, about)
     for result in results:
         _print_case(out, result, copies[result.name])
-    _print_growth(out, results)
+    for group in ("nodes", "concats"):
+        _print_growth(out, results, group)
     print_remarks(out, results)
     return 0

@@ -10,6 +10,7 @@ from onnx import numpy_helper
 
 from bench import models
 from bench.structure import checker_error, count_nodes, model_files
+from maxfold.optimizer import optimize
 
 
 def test_a_chain_is_valid_and_has_its_nodes(tmp_path: Path) -> None:
@@ -24,6 +25,16 @@ def test_a_reversed_chain_holds_the_same_nodes_last_one_first(tmp_path: Path) ->
     models.chain(straight, nodes=8)
     models.chain(reverse, nodes=8, reverse=True)
     assert list(onnx.load(str(straight)).graph.node) == list(onnx.load(str(reverse)).graph.node)[::-1]
+
+
+def test_concats_are_valid_and_one_after_maxfold(tmp_path: Path) -> None:
+    path = tmp_path / "concats.onnx"
+    models.concats(path, nodes=40)
+    assert checker_error(path) == ""
+    model = onnx.load(str(path))
+    assert count_nodes(model) == 41
+    optimize(model)
+    assert [node.op_type for node in model.graph.node] == ["Concat", "ReduceSum"]
 
 
 def test_a_fanout_reads_one_constant(tmp_path: Path) -> None:
