@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, scopes_of, subgraphs
 from maxfold.model.inference import Fact, Inference
 from maxfold.model.inference.strictness import STRICT
-from maxfold.model.inference.upper_bound import UpperBound, declared_shapes
+from maxfold.model.inference.upper_bound import UpperBound, believed, declared_shapes
 from maxfold.model.types import declared_shape
 
 if TYPE_CHECKING:
@@ -41,6 +41,26 @@ def refusal_under(view: View, given: Mapping[Tensor, Fact]) -> str | None:
         if view.why_frozen(node) is None:
             return f"{_shown(node)} would be refused when the file is loaded: {refusal}"
     return None
+
+
+def refusal_as_output(view: View, result: Tensor, tensor: Tensor) -> str | None:
+    """Why the file would not load any more if others that read a tensor read an output of a graph instead.
+
+    An output has a declared shape, which static checks believe.
+    """
+    shape = next((shape for shape, output in _declared_outputs(result) if output is result), None)
+    if shape is None or view.use_count(tensor) < 2:
+        return None
+    fact = view.fact(tensor)
+    dims = believed(tensor, fact.dims, shape)
+    if dims == fact.dims:
+        return None
+    return refusal_under(view, {tensor: Fact(fact.dtype, dims, fact.value, fact.proto, is_named=True)})
+
+
+def _declared_outputs(tensor: Tensor) -> Iterator[tuple[tuple[int | None, ...] | None, Tensor]]:
+    for output, info in zip(tensor.scope.outputs, tensor.scope.output_info, strict=False):
+        yield declared_shape(info), output
 
 
 def _nodes_behind(view: View, tensors: Iterable[Tensor]) -> set[Node]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar
 
 from maxfold.model.dtypes import DType
-from maxfold.model.fragile import contradicted_nodes, frozen_nodes, refusal_under
+from maxfold.model.fragile import contradicted_nodes, frozen_nodes, refusal_as_output, refusal_under
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor
 from maxfold.model.inference import Dim, Fact, Inference, PartialValue
 from maxfold.model.inference.nonzero import is_nonzero, nonzero_atoms
@@ -306,7 +306,7 @@ class View:
             return fixed
         if old.name in self._shadowed and any(node.scope is not new.scope for node in self.consumers(new)):
             return f"{old.name!r} is hidden by another tensor of that name in an inner graph"
-        return None
+        return refusal_as_output(self, old, new)
 
     def _refresh(self, tensor: Tensor) -> None:
         """Drops consumers that are gone from a tensor's list; each removal only marks the list, so that removing

@@ -12,7 +12,7 @@ from maxfold.model.graph import Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.chains import ReadsThrough, node_before
 from maxfold.passes.driver import SingleRulePass
-from maxfold.passes.nodes import axes, integer, known_integers, operand, why_not_absorbed
+from maxfold.passes.nodes import axes, integer, known_integers, operand, why_not_absorbed, why_not_target
 from maxfold.passes.remove_no_op_reshape import RESHAPING
 from maxfold.passes.rule import Decline, Match, frozen
 
@@ -75,6 +75,9 @@ class MergeReshapes(SingleRulePass):
         if reason is not None:
             return Decline(reason)
         operator, values = merged
+        reason = why_not_target(node, inner.inputs[0], values, view) if operator == "Reshape" else None
+        if reason is not None:
+            return Decline(reason)
         return Reshaped(node, inner, operator, tuple(values), operator == "Reshape" and _keeps_zero(inner), opset)
 
 
@@ -93,6 +96,9 @@ def _reshape_of_any(node: Node, inner: Node, view: View) -> Match | Decline | No
     target = _target(node, view)
     if target is None:
         return Decline("its shape is not constant")
+    reason = why_not_target(node, inner.inputs[0], target, view)
+    if reason is not None:
+        return Decline(reason)
     if _keeps_zero(node):
         return ReadsThrough(node, inner)
     copied = [axis for axis, size in enumerate(target) if size == 0]

@@ -137,6 +137,21 @@ def _why_not_inner(tensor: Tensor, pattern: Collection[Node], view: View) -> str
     return view.why_fixed(tensor)
 
 
+def why_not_target(node: Node, data: Tensor, target: Sequence[int], view: View) -> str | None:
+    """Why a Reshape in a graph inside may not get a constant target: no run has to reach it, and it may not fit."""
+    dims = view.dims(data)
+    if node.scope.parent is None or dims is None or -1 not in target:
+        return None
+    sizes = [dims[axis] if size == 0 and axis < len(dims) else size for axis, size in enumerate(target) if size != -1]
+    total, rest = math.prod(dim for dim in dims if isinstance(dim, int)), [size for size in sizes if size != 0]
+    if not all(isinstance(dim, int) for dim in (*dims, *rest)):
+        return None
+    divisor = math.prod(size for size in rest if isinstance(size, int))
+    return (
+        f"its target may not fit {data.name!r}, which is found out when the file is loaded" if total % divisor else None
+    )
+
+
 @frozen
 class GivesOperand:
     """A node whose result is one of its operands, whatever the values."""

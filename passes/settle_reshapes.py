@@ -14,7 +14,7 @@ from maxfold.model.inference.facts import Element
 from maxfold.model.inference.symbolic import Expr
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
-from maxfold.passes.nodes import integer, operand, why_not_absorbed
+from maxfold.passes.nodes import integer, operand, why_not_absorbed, why_not_target
 from maxfold.passes.rule import Decline, Match, frozen
 
 # From this operator set on the target is an input.
@@ -79,6 +79,7 @@ class SettleReshapes(SingleRulePass):
         if settled is None:
             return Decline("its target has more than one element that is neither known nor copied from the data")
         reason = view.why_fixed(node.outputs[0]) or view.why_not_settled(node)
+        reason = reason or why_not_target(node, data, settled, view)
         return ConstantTarget(node, data, settled) if reason is None else Decline(reason)
 
     def _through(self, node: Node, view: View) -> Match | None:
@@ -90,7 +91,7 @@ class SettleReshapes(SingleRulePass):
             return None
         for data in reversed(chain):
             settled = _settled(result, view.dims(data), result, False, view)
-            if settled is not None:
+            if settled is not None and why_not_target(node, data, settled, view) is None:
                 return ConstantTarget(node, data, settled)
         return None
 

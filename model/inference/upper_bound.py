@@ -50,7 +50,7 @@ class UpperBound(Inference):
         shape = self._declared_shapes.get(tensor)
         if shape is not None:
             found = self._facts[tensor]
-            dims = _believed(tensor, found.dims, shape)
+            dims = believed(tensor, found.dims, shape)
             self._facts[tensor] = Fact(found.dtype, dims, found.value, found.proto, is_named=True)
 
     def _sources(self, tensor: Tensor) -> list[Tensor]:
@@ -112,7 +112,7 @@ class UpperBound(Inference):
         return self.known(tensor).value or self.view.value(tensor)
 
 
-def _believed(tensor: Tensor, dims: tuple[Dim | None, ...] | None, shape: Shape) -> tuple[Dim | None, ...]:
+def believed(tensor: Tensor, dims: tuple[Dim | None, ...] | None, shape: Shape) -> tuple[Dim | None, ...]:
     """Derived dims, and declared ones where nothing else is known."""
     if dims is None:
         dims = tuple(symbol(f"{tensor.name}.{axis}") for axis in range(len(shape)))

@@ -278,7 +278,7 @@ def _layer_normalization(call: Call) -> tuple[Array, ...]:
     x = as_double(call.array(0), call.dtype())
     kept = x.shape[:axis]
     with np.errstate(all="ignore"):
-        rows = x.reshape((*kept, -1))
+        rows = x.reshape((*kept, math.prod(x.shape[axis:])))
         centered = rows - (total(rows) / rows.shape[-1])[..., None]
         inverse = 1 / np.sqrt(total(centered * centered) / rows.shape[-1] + call.number("epsilon", _EPSILON))
         out = settled(centered * inverse[..., None], results[0])

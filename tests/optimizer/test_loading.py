@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto
 
@@ -177,6 +178,37 @@ def test_kernels_that_take_more_than_static_checks(body: str) -> None:
     source.graph.output[0].type.tensor_type.ClearField("shape")
     assert "as it stands" not in refusals(source)
     assert_still_loads(source)
+
+
+def test_a_declared_output_tells_more_than_is_derived() -> None:
+    """Z takes the place of r, and is declared with a shape that a branch cannot work with."""
+    source = undeclared(
+        model(
+            """
+            g (bool C, float[2,3] X, int64[K] S) => (float[2,3] Z, float[N,M] Y) {
+                r = Reshape(X, S)
+                Z = Identity(r)
+                Y = If (C) <
+                    then_branch = t () => (float a) { a = MatMul(r, W) }, else_branch = e () => (float b) { b = Neg(X) }
+                >
+            }""",
+            constants={"W": np.ones((7, 3), np.float32)},
+        )
+    )
+    assert "as it stands" not in refusals(source)
+    assert_still_loads(source, {**FEEDS, "S": np.array([2, 3])})
+
+
+def test_a_target_that_is_settled_has_to_fit() -> None:
+    body = """
+        s = Shape(Z)
+        n = Gather <axis = 0> (s, zero)
+        f = Add(three, one)
+        t = Concat <axis = 0> (n, f)
+        a = Reshape(X, t)"""
+    source = undeclared(in_branch(body))
+    source.graph.input.append(onnx.helper.make_tensor_value_info("Z", onnx.TensorProto.FLOAT, ["K"]))
+    assert_still_loads(source, {**FEEDS, "Z": np.zeros(5, np.float32)})
 
 
 def test_frozen_nodes_are_those_in_front() -> None:

@@ -239,3 +239,11 @@ def test_what_leaves_the_range_on_the_way_is_left_to_the_runtime(operator: str, 
     assert reason == "numbers on the way to the result are larger than the type has"
     (made,) = evaluated(operator, [left, -np.abs(right)], attributes)
     assert made.tolist() == [[-np.inf]]
+
+
+def test_layer_normalization_of_nothing() -> None:
+    source = model(
+        "g () => (float[0,3] y) { y = LayerNormalization(x, s) }",
+        constants={"x": np.zeros((0, 3), np.float32), "s": np.ones(3, np.float32)},
+    )
+    assert outcome("fold-constants", source).changes == 1
