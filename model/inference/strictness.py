@@ -131,7 +131,9 @@ def _split(known: Inference, node: Node) -> str | None:
     """Split: without sizes and their number, or with an empty list of sizes."""
     dims = _dims(known, node, 1)
     is_given = dims is not None or "split" in node.attrs or "num_outputs" in node.attrs
-    return None if is_given and dims != (0,) else _said(known, node)
+    if dims == (0,):
+        return _said(known, node)
+    return None if is_given else known.refusal(node)
 
 
 def _divisor(known: Inference, node: Node) -> str | None:

@@ -130,11 +130,23 @@ def test_normalizations_that_are_left(body: str, head: str, reason: str | None) 
     assert (result.changes, result.reasons) == (0, [] if reason is None else [reason])
 
 
-@pytest.mark.parametrize("shape", ["[5]", "[1,5]", "[1]", ""])
+@pytest.mark.parametrize("shape", ["[5]", "[1,5]", "[1]"])
 def test_a_bias_that_is_computed(shape: str) -> None:
     result = fused(source_of("p = MatMul(x, w)\n y = Add(b, p)", f"(float[M,4] x, float{shape} b) => (float[R,C] y)"))
     assert nodes(result) == "y = Gemm(x, w, b)"
     assert_close(result)
+
+
+def test_a_bias_that_is_computed_and_a_scalar() -> None:
+    body = "s = Squeeze(b)\n p = MatMul(x, w)\n y = Add(s, p)"
+    result = fused(source_of(body, "(float[M,4] x, float[1] b) => (float[R,C] y)"))
+    assert nodes(result) == "s = Squeeze(b)\ny = Gemm(x, w, s)"
+    assert_close(result)
+
+
+def test_an_input_without_dimensions_may_be_of_any_rank() -> None:
+    result = fused(source_of("p = MatMul(x, w)\n y = Add(b, p)", "(float[M,4] x, float b) => (float[R,C] y)"))
+    assert (result.changes, result.reasons) == (0, ["'b' is not known to broadcast to the product"])
 
 
 @pytest.mark.parametrize("shape", ["[N]", "[1,N]", "[N,5]", "[M,1]", "[2,5]", "[1,1,5]"])

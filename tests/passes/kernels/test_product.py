@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from maxfold.passes.kernels.product import PRODUCT
 from tests.passes.kernels.hand_cases import declined, evaluated, iota
 from tests.passes.kernels.node_cases import Case, assert_case, cases
+from tests.passes.outcome import outcome
+from tests.text import model
 
 TRAINING = {"test_batchnorm_epsilon_training_mode", "test_batchnorm_example_training_mode"}
 CASES = [case for kernel in PRODUCT for case in cases(kernel.operator) if case.name not in TRAINING]
