@@ -14,10 +14,10 @@ from maxfold.model.graph import Constant
 from maxfold.model.inference.call import Call
 from maxfold.model.inference.facts import Fact, Unknown
 from maxfold.model.inference.symbolic import Dim
+from maxfold.model.onnx_inference import infer_outputs
 
 _SMALL_BYTES = 1024
 # onnx's inference needs the fields of this and later versions of the file format.
-_IR_VERSION = 8
 _LABELS = re.compile(r"\[\w+Error\]")
 
 
@@ -90,10 +90,7 @@ def _outputs(
             value = _data(call, index)
             if value is not None:
                 data[name] = value
-    return onnx.shape_inference.infer_node_outputs(
-        schema, node, types, data, opset_imports=[onnx.helper.make_opsetid(domain, call.version)],
-        ir_version=_IR_VERSION,
-    )  # fmt: skip
+    return infer_outputs(schema, node, types, data, [onnx.helper.make_opsetid(domain, call.version)])
 
 
 class _Names:

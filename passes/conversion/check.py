@@ -13,6 +13,7 @@ import onnx
 
 from maxfold.model.attributes import encode
 from maxfold.model.graph import Node, Tensor
+from maxfold.model.onnx_inference import infer_outputs
 from maxfold.model.openvino.operations import operation
 from maxfold.model.view import View
 from maxfold.passes.conversion.errors import UnsupportedError
@@ -112,14 +113,14 @@ def check_shapes(node: Node, view: View) -> None:
     imports = [onnx.helper.make_opsetid("", opset)]
     try:
         schema = onnx.defs.get_schema(node.op, opset)
-        onnx.shape_inference.infer_node_outputs(schema, proto, types, opset_imports=imports)
+        infer_outputs(schema, proto, types, {}, imports)
     except onnx.shape_inference.InferenceError as error:
-        raise UnsupportedError(f"its operands do not fit: {_one_line(error)}") from None
+        raise UnsupportedError(f"its operands do not fit: {one_line(error)}") from None
     except (onnx.checker.ValidationError, RuntimeError, ValueError, KeyError):
         return
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     """What onnx says of a node, without the place in onnx's own source."""
     return " ".join(str(error).split()).rpartition("Error] ")[2]
 

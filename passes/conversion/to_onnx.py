@@ -19,11 +19,12 @@ from maxfold.model.data import Array, ArrayData
 from maxfold.model.dtypes import DType, from_onnx
 from maxfold.model.graph import Constant, Node, Tensor, new_variable
 from maxfold.model.model import Model
+from maxfold.model.onnx_inference import infer_outputs
 from maxfold.model.openvino import text
 from maxfold.model.openvino.strings import StringData
 from maxfold.model.order import sorted_nodes
 from maxfold.model.view import domain_of
-from maxfold.passes.conversion.check import check_openvino, check_results
+from maxfold.passes.conversion.check import check_openvino, check_results, one_line
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.known import values_of
 from maxfold.passes.conversion.names import BOUNDS_KEY, shapes_of
@@ -88,11 +89,14 @@ class OnnxTarget(Target):
         except onnx.defs.SchemaError:
             return
         try:
-            derived = onnx.shape_inference.infer_node_outputs(schema, proto, types, data, opset_imports=self.imports)
+            derived = infer_outputs(schema, proto, types, data, self.imports)
         except onnx.checker.ValidationError as error:
             self.rejected[node] = str(error)
             return
-        except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, KeyError):
+        except onnx.shape_inference.InferenceError as error:
+            self.rejected[node] = one_line(error)
+            derived = {}
+        except (RuntimeError, ValueError, KeyError):
             derived = {}
         derived = {**_element_types(schema, node, types), **derived}
         self.types.update((tensor, derived[tensor.name]) for tensor in node.outputs if tensor.name in derived)

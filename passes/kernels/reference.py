@@ -18,6 +18,7 @@ from onnx import ModelProto, TypeProto, checker, defs, helper, numpy_helper
 
 from maxfold.model.attributes import encode
 from maxfold.model.dtypes import DType
+from maxfold.model.onnx_inference import infer_outputs
 from maxfold.passes.kernels.call import Array, Call, KernelError, Result
 from maxfold.passes.kernels.elementwise import is_float
 from maxfold.passes.kernels.kernel import Kernel
@@ -52,9 +53,8 @@ def _inferred(operator: str, call: Call) -> tuple[Result, ...]:
     }
     schema, node = defs.get_schema(operator, call.opset), _node(operator, call)
     try:
-        found = shape_inference.infer_node_outputs(
-            schema, node, types, data, opset_imports=[helper.make_opsetid("", call.opset)], ir_version=onnx.IR_VERSION
-        )
+        imports = [helper.make_opsetid("", call.opset)]
+        found = infer_outputs(schema, node, types, data, imports, ir_version=onnx.IR_VERSION)
     except (shape_inference.InferenceError, checker.ValidationError, defs.SchemaError, ValueError) as error:
         raise KernelError(f"onnx infers no type: {_one_line(error)}") from error
     return tuple(_result(found.get(name)) for name in node.output)

@@ -86,6 +86,8 @@ def _to_onnx(site: OnnxSite) -> None:
     if not low <= high:
         raise UnsupportedError(f"its min {low} is not below its max {high}")
     dtype = dtype_of(site)
+    if dtype.kind not in ("float", "int", "uint"):
+        raise UnsupportedError(f"of {dtype} ONNX does not have it")
     bounds = [site.constant(value, dtype.numpy) for value in _bounds_in(dtype, low, high)]
     site.result(site.add("Clip", [site.input(0), *bounds]))
 

@@ -75,6 +75,8 @@ def _gather_nd_to_openvino(site: OpenvinoSite) -> None:
 
 def _gather_nd_to_onnx(site: OnnxSite) -> None:
     batch_dims = site.integer("batch_dims")
+    if batch_dims < 0:
+        raise UnsupportedError(f"its batch_dims {batch_dims} is negative")
     operands = [site.input(0), int64_tensor(site, 1)]
     picked = site.add("GatherND", operands, {"batch_dims": batch_dims} if batch_dims else {})
     if site.version < _GATHER_ND_BATCHED and batch_dims > 1:

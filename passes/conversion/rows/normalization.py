@@ -10,6 +10,7 @@ from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
 from maxfold.passes.conversion.rows.tensors import narrowed, per_channel, widened
+from maxfold.passes.conversion.site import Site
 from maxfold.passes.conversion.to_onnx import OnnxSite
 from maxfold.passes.conversion.to_openvino import OpenvinoSite
 
@@ -121,7 +122,7 @@ def _layer_to_openvino(site: OpenvinoSite) -> None:
     site.result(scaled, mean, inverse)
 
 
-def _require_groups(site: OpenvinoSite, groups: int) -> None:
+def _require_groups(site: Site, groups: int) -> None:
     shape = site.shape(0)
     channels = shape[1] if shape is not None and len(shape) > 1 else None
     if groups < 1 or (channels is not None and channels % groups):
@@ -149,6 +150,9 @@ def _group_to_openvino(site: OpenvinoSite) -> None:
 
 def _group_to_onnx(site: OnnxSite) -> None:
     groups, epsilon, rank = site.integer("num_groups"), site.floating("epsilon"), site.rank(0)
+    _require_groups(site, groups)
+    if site.kind(0) != "float":
+        raise UnsupportedError(f"of {site.dtype(0)} ONNX does not have it")
     if site.opset >= 21:
         attributes = {"num_groups": groups, "epsilon": epsilon}
         site.result(site.add("GroupNormalization", site.inputs(), attributes))

@@ -51,13 +51,15 @@ def _lrn_to_openvino(site: OpenvinoSite) -> None:
 
 def _lrn_to_onnx(site: OnnxSite) -> None:
     axes, rank = site.integers_of(1, "its axes"), site.rank(0)
-    if [axis % rank for axis in axes] != [1]:
+    if rank < 2 or [axis % rank for axis in axes] != [1]:
         raise UnsupportedError(f"its axes {axes} are not the channels alone")
     attributes = {name: site.floating(name) for name in ("alpha", "beta", "bias")}
     site.result(site.add("LRN", [site.input(0)], {**attributes, "size": _odd(site.integer("size"))}))
 
 
 def _odd(size: int) -> int:
+    if size < 1:
+        raise UnsupportedError(f"its size {size} is not positive")
     if size % 2 == 0:
         raise UnsupportedError(f"its size {size} is even, so that it has no middle")
     return size

@@ -173,6 +173,8 @@ def _sizes_or_scales(site: OnnxSite) -> tuple[list[Tensor], dict[str, object]]:
     by_sizes, is_latest = calculation == "sizes", site.version >= 11
     index, axes_index = (1 if is_latest or by_sizes else 2), (2 if is_latest else 3)
     rank, every = site.rank(0), _all_axes(site)
+    if not rank:
+        raise UnsupportedError("its input has no dimensions")
     has_axes = site.has_input(axes_index)
     axes = [axis % rank for axis in site.integers_of(axes_index, "axes")] if has_axes else every
     if not by_sizes and site.text("coordinate_transformation_mode").lower() == "align_corners":

@@ -5,16 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import onnx
+import onnxruntime
 import openvino
 import pytest
+from lxml import etree
 
 from maxfold.model import Model, ModelError
+from maxfold.model.openvino.operations import OPERATIONS, operation
 from maxfold.optimizer import load, optimize, save
 from maxfold.optimizer.api import convert
 from maxfold.passes.conversion import TABLE, ConversionError
-from tests.passes.conversion import malformed
+from tests.passes.conversion import malformed, malformed_layers
 
 _CORE = openvino.Core()
+# OpenVINO reads it in the first operator set, and writes it as of the second.
+_WRITTEN_AS = {"LogicalXor": 1}
 # What a refusal is about, where it is not the node.
 _OTHERS = {"graph", "graph input", "graph output"}
 
@@ -63,3 +68,64 @@ def test_optimize(operator: str) -> None:
         loaded = _loaded(model)
         if loaded is not None:
             optimize(loaded, math="relaxed")
+
+
+@pytest.fixture(scope="module")
+def irs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return malformed_layers.sources(tmp_path_factory.mktemp("irs"))
+
+
+@pytest.mark.parametrize("operation", sorted(TABLE.by_openvino))
+def test_to_onnx(operation: str, irs: dict[str, Path], tmp_path: Path) -> None:
+    """And `optimize` of the same IR."""
+    for what in malformed_layers.mutants(irs[operation], operation, tmp_path / "m.xml"):
+        try:
+            loaded = load(tmp_path / "m.xml")
+        except ModelError:
+            continue
+        converted, refused = _refused(loaded, "onnx")
+        if converted is None:
+            assert refused & {operation, "Parameter", "Result", *_others(irs[operation])}, what
+        else:
+            save(converted, tmp_path / "m.onnx")
+            assert _is_readable(tmp_path / "m.onnx"), what
+        optimize(loaded, math="relaxed")
+
+
+def _others(path: Path) -> set[str]:
+    """The operations beside the one that is changed: a change of a type may be the fault of theirs."""
+    return {node.op for node in load(path).graph.nodes}
+
+
+def _is_readable(path: Path) -> bool:
+    """Whether onnx's full check passes. It demands the rank of outputs, of which ONNX Runtime may not be told."""
+    model = onnx.load(path)
+    if all(info.type.tensor_type.HasField("shape") for info in (*model.graph.input, *model.graph.output)):
+        onnx.checker.check_model(path, full_check=True)
+        return True
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return bool(onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).get_outputs())
+
+
+def test_operations_are_those_of_openvino(irs: dict[str, Path], tmp_path: Path) -> None:
+    """Versions, numbers of inputs and results, and attributes as OpenVINO writes them."""
+    for path in irs.values():
+        openvino.serialize(_CORE.read_model(path), tmp_path / "theirs.xml")
+        for layer in etree.parse(tmp_path / "theirs.xml").getroot().iter("layer"):
+            kind, version = layer.get("type"), int(layer.get("version").removeprefix("opset"))
+            if kind in ("Parameter", "Const", "Result"):
+                continue
+            known = operation(kind, version)
+            assert known is not None, kind
+            assert known.version == _WRITTEN_AS.get(kind, version), kind
+            data = layer.find("data")
+            counts = len(layer.findall("input/port")), len(layer.findall("output/port"))
+            assert known.why_not(*counts, {} if data is None else data.attrib) is None, kind
+
+
+def test_row_attributes_are_those_of_operations() -> None:
+    for row in TABLE.by_openvino.values():
+        versions = OPERATIONS[row.openvino]
+        names = {name for version in versions for name in version.attributes}
+        assert set(row.openvino_attributes) <= names, row.openvino
