@@ -17,6 +17,7 @@ from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import named_results
 from maxfold.passes.nodes import integer, number, operand
+from maxfold.passes.runtime_patterns import why_protected
 
 AFFINE_OPERATORS = ("Mul", "Div", "Add", "Sub", "Neg", "BatchNormalization")
 
@@ -84,6 +85,9 @@ def affine(node: Node, channels: Channels, view: View) -> Affine | str | None:
     """A node as an affine map of its variable operand, the reason why it is none, or None for other operators."""
     if node.op not in AFFINE_OPERATORS or not view.is_operator(node, node.op) or named_results(node) != 1:
         return None
+    protected = why_protected(node, view)
+    if protected is not None:
+        return protected
     if node.op == "BatchNormalization":
         return _normalization(node, channels, view)
     if node.op == "Neg":

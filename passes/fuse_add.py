@@ -31,6 +31,7 @@ from maxfold.passes.operands import (
     why_not_merged,
 )
 from maxfold.passes.rule import Decline, Match, Rule, frozen
+from maxfold.passes.runtime_patterns import is_protected, why_protected
 
 # From this operator set on Add broadcasts as numpy does; before, by attributes and in one direction only.
 _BROADCASTING_OPSET = 7
@@ -92,7 +93,7 @@ class DropZero(Rule):
 
     def match(self, node: Node, view: View) -> Match | Decline | None:
         """Declines where the constant may change the shape or the sign of a zero."""
-        if not _is_add(node, view):
+        if not _is_sum(node, view):
             return None
         for constant, other in (node.inputs, reversed(node.inputs)):
             if not isinstance(constant, Constant) or isinstance(other, Constant):
@@ -120,7 +121,7 @@ def _drop(node: Node, constant: Constant, other: Tensor, view: View) -> Match | 
         return Decline("Add before operator set 7 broadcasts by attributes")
     if not keeps_shape(constant, [other], view):
         return Decline(f"{constant.name!r} is zero but its shape {list(constant.data.shape)} may widen the result")
-    blocked = view.why_not_replaceable(node.outputs[0], other)
+    blocked = why_protected(node, view) or view.why_not_replaceable(node.outputs[0], other)
     if blocked is not None:
         return Decline(blocked)
     if is_float and not is_negative and view.math == "exact" and not _is_sign_of_zero_lost(node.outputs[0], view):
@@ -234,6 +235,11 @@ def _is_finite(array: Array) -> bool:
 
 
 def _is_add(node: Node, view: View) -> bool:
+    """Whether a node is part of a tree of Add."""
+    return _is_sum(node, view) and not is_protected(node, view)
+
+
+def _is_sum(node: Node, view: View) -> bool:
     if not view.is_operator(node, "Add") or len(node.inputs) != 2 or len(node.outputs) != 1:
         return False
     return all(operand.name for operand in node.inputs)

@@ -23,6 +23,7 @@ from maxfold.passes.nodes import growth_bytes, made_by, operand, why_not_absorbe
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES, why_not_merged
 from maxfold.passes.patterns import BROADCASTING_OPSET, Fused, absorbed, orders, scalar_step
 from maxfold.passes.rule import Decline, Match, Rule, frozen
+from maxfold.passes.runtime_patterns import why_protected
 
 _RELAXED = "floats round differently in another order; only with --math relaxed"
 _OPPOSITE = {"Mul": "Div", "Div": "Mul", "Add": "Sub", "Sub": "Add"}
@@ -106,7 +107,9 @@ class MergeConstants(Rule):
         if dtype.kind != "float" and "Div" in (outer.node.op, inner.node.op):
             return None
         reason = (
-            why_not_merged(inner.constant, view)
+            why_protected(node, view)
+            or why_protected(inner.node, view)
+            or why_not_merged(inner.constant, view)
             or why_not_merged(outer.constant, view)
             or why_not_absorbed([inner.node], node, view)
             or self._why_larger(outer, inner, dtype, view)

@@ -43,6 +43,8 @@ class ClipToHardSigmoid(Rule):
             return None
         if not is_type(inner.variable, ("FLOAT",), view):
             return Decline(f"{inner.variable.name!r} is not known to be float32")
+        if opset < _HARD_SWISH_OPSET and _is_gate(found, inner.variable, view):
+            return Decline("of a HardSwish, which runtimes fuse in other forms where the operator set does not have it")
         return absorbed(found, view, _REASON.format("HardSigmoid"))
 
 
@@ -59,6 +61,14 @@ def _fused(
             continue
         return Fused(last, "Mul", (other, None), {}, (reader, clip, add), ("HardSigmoid", dict(attributes)), (x,))
     return None
+
+
+def _is_gate(found: Fused, x: Tensor, view: View) -> bool:
+    """Whether x is multiplied by the HardSigmoid of x."""
+    if found.first is not None:
+        return x in found.inputs
+    reader = view.only_consumer(found.last.outputs[0])
+    return reader is not None and view.is_operator(reader, "Mul") and x in reader.inputs
 
 
 def _divides(node: Node, tensor: Tensor, height: float, view: View) -> bool:

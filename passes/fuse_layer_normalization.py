@@ -8,7 +8,8 @@ from maxfold.model.graph import Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import axes, integer, made_by
-from maxfold.passes.normalization import fused_normalization, root_mean_square
+from maxfold.passes.normalization import fused_normalization
+from maxfold.passes.root_mean_square import root_mean_square
 from maxfold.passes.rule import Decline, Match
 
 _OPSET = 17

@@ -14,6 +14,7 @@ from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
 from maxfold.passes.patterns import factor
 from maxfold.passes.rule import Decline, Match, frozen
+from maxfold.passes.runtime_patterns import why_protected
 from maxfold.passes.scaling import Multiplied, Scaling, growth_of, multiplied, why_out_of_range
 
 _RELAXED = "weights that take in a factor round differently; only with --math relaxed"
@@ -64,9 +65,11 @@ class FuseScales(SingleRulePass):
         dtype = view.dtype(variable)
         if dtype is None or dtype.kind != "float":
             return None
-        reason = view.why_not_replaceable(node.outputs[0], variable)
-        if reason is not None:
+        if view.why_not_replaceable(node.outputs[0], variable) is not None:
             return None
+        protected = why_protected(node, view)
+        if protected is not None:
+            return Decline(protected)
         before = _before(node, variable, scale, view)
         plan = before or _behind(node, scale, view)
         if plan is None:

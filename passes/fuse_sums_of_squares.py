@@ -14,9 +14,11 @@ from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import why_not_absorbed
-from maxfold.passes.normalization import TYPES, RootMeanSquare, root_mean_square
+from maxfold.passes.normalization import TYPES
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.root_mean_square import RootMeanSquare, root_mean_square
 from maxfold.passes.rule import Decline, Match, frozen
+from maxfold.passes.runtime_patterns import why_protected
 from maxfold.passes.scaling import Multiplied, Scaling, growth_of, multiplied
 
 _RELAXED = "weights that take in a factor round differently; only with --math relaxed"
@@ -55,7 +57,8 @@ def _constant_index(plus: Node, mean: Node) -> int:
 class FuseSumsOfSquares(SingleRulePass):
     """d / Sqrt(ReduceMean(d * d) + e) over n elements is sqrt(n) * d / Sqrt(ReduceSumSquare(d) + n * e).
 
-    Removes one node, where a scale or a weight behind it takes in sqrt(n).
+    Removes one node, where a scale or a weight behind it takes in sqrt(n). Those along the last axes are left to
+    runtimes, which fuse them.
     `max_growth_bytes`: how much the file may grow where these are used elsewhere too.
     """
 
@@ -81,7 +84,7 @@ class FuseSumsOfSquares(SingleRulePass):
         plan = Scaling(view, node)
         if not view.use_count(node.outputs[0]) or not plan.divide_readers(node.outputs[0], math.sqrt(count)):
             return None
-        blocked = why_not_absorbed(found.inner, node, view)
+        blocked = why_protected(node, view) or why_not_absorbed(found.inner, node, view)
         if blocked is not None:
             return Decline(blocked)
         growth = growth_of(plan, view)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,74 +11,13 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.affine import why_not_weight
-from maxfold.passes.nodes import axes, growth_bytes, integer, made_by, operand, why_not_absorbed
+from maxfold.passes.nodes import growth_bytes, made_by, why_not_absorbed
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
-from maxfold.passes.patterns import orders, scalar_maker, scalar_step
+from maxfold.passes.patterns import orders
+from maxfold.passes.root_mean_square import RootMeanSquare
 from maxfold.passes.rule import Decline, Match, frozen
 
 TYPES = ("FLOAT", "DOUBLE")
-
-
-@dataclass(frozen=True, slots=True)
-class RootMeanSquare:
-    """d / Sqrt(ReduceMean(d * d, axes) + epsilon), which `last` computes; `mean` and `plus` are nodes of it."""
-
-    d: Tensor
-    axes: tuple[int, ...]
-    epsilon: float
-    last: Node
-    mean: Node
-    plus: Node
-    inner: tuple[Node, ...]
-
-    def trailing(self, view: View) -> int | None:
-        """How many axes it is along if these are the last ones, None where they are not known to be."""
-        rank = view.rank(self.d)
-        if rank is None:
-            return None
-        places = sorted(axis % rank for axis in self.axes if -rank <= axis < rank)
-        count = len(self.axes)
-        return count if places == list(range(rank - count, rank)) else None
-
-
-def root_mean_square(node: Node, view: View) -> RootMeanSquare | None:
-    """A Div, or a Mul by an inverse, as the end of such a pattern."""
-    if view.is_operator(node, "Div") and len(node.inputs) == 2:
-        return _of(node, node.inputs[0], node.inputs[1], (), view)
-    for d, inverse in orders(node, "Mul", view):
-        maker = made_by(inverse, "Reciprocal", view)
-        root = None if maker is None else operand(maker, 0)
-        if maker is None:
-            step = scalar_step(made_by(inverse, "Div", view), "Div", view)
-            if step is None or not step.is_left or step.value != 1:
-                continue
-            maker, root = step.node, step.variable
-        found = None if root is None else _of(node, d, root, (maker,), view)
-        if found is not None:
-            return found
-    return None
-
-
-def _of(last: Node, d: Tensor, root: Tensor, inner: tuple[Node, ...], view: View) -> RootMeanSquare | None:
-    sqrt = made_by(root, "Sqrt", view)
-    plus = None if sqrt is None else scalar_maker(sqrt.inputs[0], "Add", view)
-    mean = None if plus is None else made_by(plus.variable, "ReduceMean", view)
-    if sqrt is None or plus is None or mean is None or integer(mean, "keepdims", 1) != 1:
-        return None
-    square = view.producer(mean.inputs[0])
-    places = axes(mean, 1, view)
-    if square is None or not places or not _is_square(square, d, view):
-        return None
-    return RootMeanSquare(
-        d, tuple(places), plus.value, last, mean, plus.node, (*inner, sqrt, plus.node, mean, square)
-    )  # fmt: skip
-
-
-def _is_square(node: Node, d: Tensor, view: View) -> bool:
-    power = scalar_step(node, "Pow", view)
-    if power is not None:
-        return power.variable is d and power.value == 2 and not power.is_left
-    return view.is_operator(node, "Mul") and list(node.inputs) == [d, d]
 
 
 @frozen
@@ -138,8 +76,16 @@ def fused_normalization(
         return Decline(blocked or f"{last.outputs[0].name!r} is to be kept")
     if view.math == "exact":
         return Decline(f"{operator} rounds differently; only with --math relaxed", relaxed_gain=len(nodes))
+    if _is_between_casts(x, last, view):
+        return Decline("runtimes fuse it with the Casts around it")
     taken_in = np.ones(ones[1], dtype.numpy) if scale is None else scale
     return FusedNormalization(operator, last, x, -count, found.epsilon, taken_in, bias, tuple(reversed(nodes)))
+
+
+def _is_between_casts(x: Tensor, last: Node, view: View) -> bool:
+    """Whether a normalization in float32 stands in a model of half precision: runtimes make all of it one operator."""
+    reader = view.only_consumer(last.outputs[0])
+    return made_by(x, "Cast", view) is not None and reader is not None and view.is_operator(reader, "Cast")
 
 
 def _operand_behind(

@@ -11,6 +11,7 @@ from maxfold.passes.nodes import bypassed
 from maxfold.passes.operands import all_equal_bits, keeps_shape
 from maxfold.passes.remove_no_op_reshape import has_dims_of
 from maxfold.passes.rule import Decline, Match
+from maxfold.passes.runtime_patterns import why_protected
 
 # What is neutral, and whether as the first operand too. Add has a pass of its own.
 _NEUTRAL: dict[str, tuple[object, bool]] = {
@@ -71,6 +72,9 @@ def _without(node: Node, constant: Constant, other: Tensor, view: View) -> Match
         return Decline("powers of 64-bit integers are computed as floats, which do not hold them all")
     if not keeps_shape(constant, [other], view) and not has_dims_of(node.outputs[0], other, view):
         return Decline(f"{constant.name!r} is neutral but its shape {list(constant.data.shape)} may widen the result")
+    protected = why_protected(node, view)
+    if protected is not None:
+        return Decline(protected)
     match = bypassed(node, other, view)
     if is_negative_zero and view.math == "exact" and not isinstance(match, Decline):
         return Decline("x - (-0.0) is not x for x = -0.0; only with --math relaxed", relaxed_gain=1)

@@ -21,6 +21,7 @@ from maxfold.passes.affine import is_precise, scaled, why_not_weight
 from maxfold.passes.driver import named_results
 from maxfold.passes.nodes import growth_bytes, operand
 from maxfold.passes.rule import frozen
+from maxfold.passes.runtime_patterns import is_protected
 
 # Nodes looked at for one factor; what is further away is not found.
 _MOST_VISITS = 10
@@ -181,6 +182,7 @@ class Scaling:
             and view.is_operator(node, node.op)
             and named_results(node) == 1
             and not view.is_kept(node)
+            and not is_protected(node, view)
         )
 
 
