@@ -101,7 +101,7 @@ def same_names(inner: str) -> str:
 
 def test_branches_with_the_same_local_names() -> None:
     inner = (
-        "k = Constant<value = float {{{k}}}>()\n l = Constant<value = float {{5}}>()\n p = Max(x, k)\n r = Max(p, l)"
+        "k = Constant<value = float {{{k}}}>()\n l = Constant<value = float {{-5}}>()\n p = Max(x, k)\n r = Max(p, l)"
     )
     source = model(f"g (bool c, float[3] x) => (float[3] y) {{ {same_names(inner)} }}")
     for condition in (True, False):
