@@ -27,7 +27,8 @@ class View:
     """A model as rules see it, kept up to date by `Edit`.
 
     `math` is "exact" or "relaxed"; tensors and nodes named in `keep` are left alone. Exporters declare a dimension of
-    an input as 0 where they do not know it: only with `believes_zero` it is 0.
+    an input as 0 where they do not know it: only with `believes_zero` it is 0. So it is with an input that is declared
+    without any dimension, which runtimes take in any rank: only with `believes_zero` it is a scalar.
     """
 
     def __init__(
@@ -276,6 +277,10 @@ class View:
     def why_frozen(self, node: Node) -> str | None:
         """Why a node has to stay what it is, None where it has not: see `fragile`."""
         return self.remembered(frozen_nodes).get(node)
+
+    def why_frozen_anywhere(self) -> str | None:
+        """Why a node of the model has to stay what it is, None where none has to."""
+        return next(iter(self.remembered(frozen_nodes).values()), None)
 
     def why_not_known(self, given: Mapping[Tensor, Fact]) -> str | None:
         """Why what a rewrite would make known of tensors had better not be known, None where it may be."""

@@ -44,6 +44,9 @@ def _upgrade(edit: Edit, target: int) -> int:
     _check_target(target, versions, edit.model)
     if all(version == target for version in versions):
         return 0
+    reason = edit.why_frozen_anywhere()
+    if reason is not None:
+        raise ModelError(f"opset {target} is out of reach: static checks know more in newer versions, and {reason}")
     drafts = _plan(edit, target)
     for draft in drafts:
         _carry_out(draft, edit)

@@ -242,7 +242,7 @@ class Inference:
         kind, _, shape = declared(info)
         if kind != "tensor_type":
             return Fact(proto=fallback.without_shapes(info.type))
-        if self.view.model.format == "onnx" and not shape:
+        if self.view.model.format == "onnx" and not shape and not self.view.believes_zero:
             # ONNX Runtime takes tensors of any rank where no dimension is declared.
             shape = None
         return Fact(dtypes.from_onnx(info.type.tensor_type.elem_type), _sizes(shape, self.view.believes_zero))

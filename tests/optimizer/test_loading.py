@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import ModelProto
 
-from maxfold.model import read_onnx
+from maxfold.model import ModelError, read_onnx
 from maxfold.model.view import View
 from maxfold.optimizer import Report
 from tests.optimizer.optimized import optimized
@@ -209,6 +209,13 @@ def test_a_target_that_is_settled_has_to_fit() -> None:
     source = undeclared(in_branch(body))
     source.graph.input.append(onnx.helper.make_tensor_value_info("Z", onnx.TensorProto.FLOAT, ["K"]))
     assert_still_loads(source, {**FEEDS, "Z": np.zeros(5, np.float32)})
+
+
+def test_an_upgrade_would_make_more_known() -> None:
+    """onnx's inference of Reshape-14 and others follows values that older versions do not."""
+    source = undeclared(in_branch(FAILING["Expand"]))
+    with pytest.raises(ModelError, match=r"opset 18 is out of reach: .*Expand 'a'.*Incompatible dimensions"):
+        optimized(source, opset=18)
 
 
 def test_frozen_nodes_are_those_in_front() -> None:
