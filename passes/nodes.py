@@ -140,8 +140,10 @@ def _why_not_inner(tensor: Tensor, pattern: Collection[Node], view: View) -> str
 def why_not_target(node: Node, data: Tensor, target: Sequence[int], view: View) -> str | None:
     """Why a Reshape in a graph inside may not get a constant target: no run has to reach it, and it may not fit."""
     dims = view.dims(data)
-    if node.scope.parent is None or dims is None or -1 not in target:
+    if node.scope.parent is None or -1 not in target:
         return None
+    if dims is None:
+        return f"its target may not fit {data.name!r}, of which more may become known"
     sizes = [dims[axis] if size == 0 and axis < len(dims) else size for axis, size in enumerate(target) if size != -1]
     total, rest = math.prod(dim for dim in dims if isinstance(dim, int)), [size for size in sizes if size != 0]
     if not all(isinstance(dim, int) for dim in (*dims, *rest)):

@@ -22,7 +22,8 @@ from tests.text import model
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 FEEDS: dict[str, Any] = {"X": X, "C": np.array(False), "n": np.array(0)}
-SEEDS = range(60)
+# Beside the first ones, those that were wrong once.
+SEEDS = (*range(40), 50, 185, 248, 424, 443, 1053, 1109, 1195)
 
 # Bodies of branches that cannot succeed for X[2,3], and the operator that a static check would refuse.
 FAILING = {
