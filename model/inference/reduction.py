@@ -120,6 +120,12 @@ def layer_normalization(call: Call) -> list[Fact]:
     return [Fact(fact.dtype, dims), Fact(stashed, reduced), Fact(stashed, reduced)]
 
 
+def negative_log_likelihood(call: Call) -> Fact:
+    """NegativeLogLikelihoodLoss: one number, or one for each element of the target of the target."""
+    dims = call.dims(1) if call.attribute("reduction", "mean") == "none" else ()
+    return Fact(call.dtype(0), dims)
+
+
 _REDUCTIONS = [
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSum", "ReduceSumSquare",
@@ -131,6 +137,7 @@ SHAPE_FUNCTIONS: dict[str, Callable[[Call], Fact | list[Fact]]] = {
     "ArgMin": arg_extreme,
     "EyeLike": eye_like,
     "LayerNormalization": layer_normalization,
+    "NegativeLogLikelihoodLoss": negative_log_likelihood,
     "NonZero": non_zero,
     "OneHot": one_hot,
     "TopK": top_k,

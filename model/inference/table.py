@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from maxfold.model.inference import contraction, control, convolution, elementwise, movement, reduction, slicing
+from maxfold.model.inference import (
+    attention,
+    contraction,
+    control,
+    convolution,
+    einsum,
+    elementwise,
+    movement,
+    reduction,
+    slicing,
+)
 from maxfold.model.inference.call import Call
 from maxfold.model.inference.concatenation import concat
 from maxfold.model.inference.facts import Fact
@@ -14,7 +24,9 @@ SHAPE_FUNCTIONS: dict[str, Callable[[Call], Fact | list[Fact]]] = {
     **movement.SHAPE_FUNCTIONS,
     **slicing.SHAPE_FUNCTIONS,
     **reduction.SHAPE_FUNCTIONS,
+    **attention.SHAPE_FUNCTIONS,
     **contraction.SHAPE_FUNCTIONS,
+    **einsum.SHAPE_FUNCTIONS,
     **convolution.SHAPE_FUNCTIONS,
     **control.SHAPE_FUNCTIONS,
     "Concat": concat,
