@@ -1,4 +1,4 @@
-"""Command line: `python -m bench MODELS_DIR`, `... scale`, `... start`, `... random`."""
+"""Command line: `python -m bench MODELS_DIR`, `... runtime`, `... scale`, `... start`, `... random`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import options, random, scale, start
+from bench import options, random, runtime, scale, start
 from bench.compare import Comparison, environment, importable, write_json
 from bench.standings import standings_table
 from bench.table import console, print_header, print_results
@@ -18,7 +18,7 @@ from bench.table import console, print_header, print_results
 def _compare(arguments: list[str]) -> int:
     parser = options.parser("", "Compares tools on a folder of models.", repeat=5)
     parser.add_argument("models", type=Path, metavar="MODELS_DIR", help="searched recursively for *.onnx")
-    parser.epilog = "Other commands: `python -m bench scale -h`, `start -h` and `random -h`."
+    parser.epilog = "Other commands: `python -m bench runtime -h`, `scale -h`, `start -h`, `random -h`."
     parser.add_argument("--only", metavar="GLOB", help="only models whose path in the folder matches")
     chosen = parser.parse_args(arguments)
     folder: Path = chosen.models.resolve()
@@ -55,6 +55,8 @@ def _compare(arguments: list[str]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Runs the command that `arguments` name; the exit status."""
+    if arguments[:1] == ["runtime"]:
+        return runtime.main(arguments[1:])
     if arguments[:1] == ["scale"]:
         return scale.main(arguments[1:])
     if arguments[:1] == ["start"]:
