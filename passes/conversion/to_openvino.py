@@ -99,9 +99,13 @@ class OpenvinoSite(Site):
 
     def _copy(self, tensor: Tensor, dtype: DType | None) -> Tensor:
         """An operation that gives what it reads. OpenVINO's own Identity is of operator set 16, which only recent
-        releases read; to the type that a tensor has, its Convert does as well."""
-        if dtype is None or dtype.openvino is None or dtype.kind == "string" or dtype.is_packed:
-            copied: Tensor = self.add("Identity", [tensor], opset=16)
+        releases read; to the type that a tensor has, its Convert does as well. Strings have no Convert, and with the
+        Identity of OpenVINO 2026.4.1 they end the process."""
+        if dtype is not None and dtype.kind == "string":
+            axis = self.constant([0], "int64")
+            copied: Tensor = self.add("Squeeze", [self.add("Unsqueeze", [tensor, axis]), axis])
+        elif dtype is None or dtype.openvino is None or dtype.is_packed:
+            copied = self.add("Identity", [tensor], opset=16)
         else:
             copied = self.add("Convert", [tensor], {"destination_type": dtype.openvino})
         return copied
