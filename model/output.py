@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import stat
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from maxfold.model.errors import ModelError
+from maxfold.model.staging import Staged, remove, sweep
 from maxfold.model.storage import Region, write_all
 
 Writer = Callable[[BinaryIO], None]
@@ -28,13 +26,13 @@ def real_path(target: str | Path) -> Path:
 
 
 def write_files(files: list[tuple[Path, Writer]], sizes: Sequence[int] = ()) -> int:
-    """Writes all files beside their targets and then renames them, in order.
+    """Writes all files before any of them takes the place of its target, in order.
 
     `sizes` are the bytes that each will have, where known: large files are then reserved at once. A target that is not
     a regular file (a device, a pipe) is written directly. Returns the bytes written.
     Raises `ModelError` where that fails; then no target has changed and nothing is left behind.
     """
-    staged: list[tuple[Path, Path]] = []
+    staged: list[Staged] = []
     nbytes = 0
     current = files[0][0]
     nbytes_of = {path: size for (path, _), size in zip(files, sizes, strict=False)}
@@ -44,20 +42,20 @@ def write_files(files: list[tuple[Path, Writer]], sizes: Sequence[int] = ()) -> 
             if real.exists() and not real.is_file():
                 nbytes += _write_directly(real, write)
                 continue
-            temporary = _create_beside(real)
-            staged.append((temporary, real))
-            # Not "wb": ext4 writes a file to disk at once when it is closed after being cut to nothing.
-            with temporary.open("r+b") as file:
+            sweep(real)
+            made = Staged(real)
+            staged.append(made)
+            with made.file as file:
                 _reserve(file, nbytes_of.get(current, 0))
                 write(file)
                 nbytes += file.tell()
-        _rename(staged)
+        _publish(staged)
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise ModelError(f"{current}: cannot be written: {reason}; nothing was changed") from None
     finally:
-        for temporary, _ in staged:
-            _remove(temporary)
+        for made in staged:
+            made.close()
     return nbytes
 
 
@@ -72,29 +70,29 @@ def _reserve(file: BinaryIO, nbytes: int) -> None:
             raise
 
 
-def _rename(staged: list[tuple[Path, Path]]) -> None:
-    """Renames all or none: what a target was before is kept under a second name until all are done."""
+def _publish(staged: list[Staged]) -> None:
+    """Puts all or none in place: what a target was before is kept under a second name until all are done."""
     backups: list[tuple[Path, Path]] = []
     done: list[Path] = []
     try:
-        for temporary, real in staged[:-1]:
-            if real.exists():
-                backup = temporary.with_suffix(".old")
-                backups.append((backup, real))
-                _back_up(real, backup)
-        for temporary, real in staged:
-            temporary.replace(real)
-            done.append(real)
+        for made in staged[:-1]:
+            if made.target.exists():
+                backup = made.name.with_suffix(".old")
+                backups.append((backup, made.target))
+                _back_up(made.target, backup)
+        for made in staged:
+            made.publish()
+            done.append(made.target)
     except BaseException:
         for backup, real in backups:
             if backup.exists():
                 backup.replace(real)
         for real in set(done) - {real for _, real in backups}:
-            _remove(real)
+            remove(real)
         raise
     finally:
         for backup, _ in backups:
-            _remove(backup)
+            remove(backup)
 
 
 def _back_up(real: Path, backup: Path) -> None:
@@ -103,11 +101,6 @@ def _back_up(real: Path, backup: Path) -> None:
         os.link(real, backup)
     except OSError:
         real.replace(backup)
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()
 
 
 def parts_writer(parts: Sequence[tuple[int, Region | bytes]]) -> Writer:
@@ -162,21 +155,3 @@ class _Counter:
 
     def flush(self) -> None:
         self._file.flush()
-
-
-def _create_beside(target: Path) -> Path:
-    """A new empty file in the target's directory, with the mode that the target has or would get."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
-    try:
-        os.fchmod(descriptor, _mode(target))
-    finally:
-        os.close(descriptor)
-    return Path(name)
-
-
-def _mode(target: Path) -> int:
-    with contextlib.suppress(OSError):
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
