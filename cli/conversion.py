@@ -10,12 +10,16 @@ from maxfold.cli.options import ConvertOptions
 from maxfold.cli.work import RefusedError, Work
 
 if TYPE_CHECKING:
+    from maxfold.model.model import Lost
     from maxfold.optimizer import Model, Report
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """From what to what: formats with the version of the operator set (ONNX) or of the file format (IR)."""
+    """From what to what: formats with the version of the operator set (ONNX) or of the file format (IR).
+
+    `lost` is what of the input has no place in the other format.
+    """
 
     schema: ClassVar[str] = "maxfold.conversion/1"
 
@@ -23,6 +27,7 @@ class Conversion:
     from_version: int
     to_format: str
     to_version: int
+    lost: tuple[Lost, ...] = ()
 
     @property
     def source(self) -> str:
@@ -39,6 +44,7 @@ class Conversion:
         return {
             "from_format": self.from_format, "from_version": self.from_version,
             "to_format": self.to_format, "to_version": self.to_version,
+            "lost": [{"what": item.what, "count": item.count, "example": item.example} for item in self.lost],
         }  # fmt: skip
 
 
@@ -56,7 +62,7 @@ class ConversionWork(Work):
         self._progress.stage("converting")
         result = self._convert(model)
         report = replace(_between(model, result, self._optimize(result)), dimensions_fixed=fixed)
-        return result, report, Conversion(model.format, _version(model), result.format, _version(result))
+        return result, report, Conversion(model.format, _version(model), result.format, _version(result), result.lost)
 
     def _fix_dimensions(self, model: Model) -> int:
         from maxfold.optimizer import optimize

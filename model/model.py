@@ -18,13 +18,23 @@ from maxfold.model.graph import Constant, Function, Graph, Node, scopes_of
 ONNX_DOMAINS = ("", "ai.onnx")
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Something that a conversion could not carry over: how often, and the name of one thing that it was said of."""
+
+    what: str
+    count: int
+    example: str
+
+
 @dataclass(eq=False)
 class Model:
     """A model in memory. Weights are views of the files it was read from.
 
     `proto` holds the fields of the file beside graph and functions. `functions` is the list that graphsurgeon's
     `graph.functions` shows. `file_bytes` counts the bytes of all files read. `has_external_data` tells whether the file
-    kept tensors in other files. `net` is what an IR says of itself.
+    kept tensors in other files. `net` is what an IR says of itself. `lost` is what the conversion that made the model
+    left behind.
     """
 
     graph: Graph
@@ -35,6 +45,7 @@ class Model:
     has_external_data: bool = False
     format: str = "onnx"
     net: Any = None
+    lost: tuple[Lost, ...] = ()
 
     @property
     def ir_version(self) -> int:

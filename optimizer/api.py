@@ -125,7 +125,8 @@ def convert(model: Model, *, to: str, opset: int | None = None, ir_version: int 
     """A new model in the other format; the given one stays as it is, and weights stay in its files.
 
     `to` is "openvino" or "onnx". `opset` is the version of ONNX's operator set to write (17 by default), `ir_version`
-    10 or 11. Raises `ConversionError` (a `ModelError`) that names everything that cannot be converted.
+    10 or 11. What the file says beside its graph and has no place in the other format is in `lost` of the new model.
+    Raises `ConversionError` (a `ModelError`) that names everything that cannot be converted.
     """
     # The table has a hundred rows in thirty files, which only a conversion needs.
     from maxfold.model.openvino.ir import VERSIONS

@@ -136,9 +136,14 @@ def check_openvino(node: Node) -> None:
         raise UnsupportedError(reason)
 
 
+def is_writable(text: str) -> bool:
+    """Whether XML can hold a text."""
+    return _UNWRITABLE.search(text) is None
+
+
 def check_name(name: str) -> None:
     """Raises `UnsupportedError` for a name with characters that XML cannot hold."""
-    if _UNWRITABLE.search(name):
+    if not is_writable(name):
         raise UnsupportedError(f"the name {name!r} has a character that XML cannot hold; rename it")
 
 

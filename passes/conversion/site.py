@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 
 from maxfold.model.data import Array, ArrayData, TensorData
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Constant, Node, Tensor, new_constant, new_graph, new_node, new_variable
+from maxfold.model.model import Lost
 from maxfold.passes.conversion.errors import UnsupportedError
 
 Shape = tuple[int | None, ...]
@@ -26,6 +28,20 @@ class Target:
         self.tensors: dict[Tensor, Tensor] = {}
         # Target tensors that are inputs or outputs: each has one name that the interface promises.
         self.shown: set[Tensor] = set()
+        # What of the source has no place in the target, and what it was said of.
+        self.lost: dict[str, list[str]] = {}
+
+    def lose(self, what: str, name: str) -> None:
+        """Notes something that does not cross."""
+        self.lost.setdefault(what, []).append(name)
+
+    def losses(self) -> tuple[Lost, ...]:
+        """All that does not cross, by kind."""
+        return tuple(Lost(what, len(names), names[0]) for what, names in sorted(self.lost.items()))
+
+    def info_of(self, tensor: Tensor) -> onnx.ValueInfoProto | None:
+        """The declaration of a target tensor, None where its type is not known."""
+        raise NotImplementedError
 
     def fresh(self, base: str) -> str:
         """A name that no tensor or node of the target has."""

@@ -29,6 +29,8 @@ from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.known import values_of
 from maxfold.passes.conversion.names import BOUNDS_KEY, shapes_of
 from maxfold.passes.conversion.onnx_interface import add_input, add_output, bounds_of, declare_outputs, reserved_name
+from maxfold.passes.conversion.said_of_layers import interface_to_infos, layer_to_node
+from maxfold.passes.conversion.said_of_models import to_model
 from maxfold.passes.conversion.site import Shape, Site, Target
 from maxfold.passes.conversion.versions import check_model, check_openvino_version, opset_hint
 from maxfold.passes.conversion.walk import Refusals, row_for
@@ -59,6 +61,11 @@ class OnnxTarget(Target):
             assert tensor.data.dtype is not None
             return onnx.helper.make_tensor_type_proto(tensor.data.dtype.onnx or 0, tensor.data.shape)
         return self.types.get(tensor)
+
+    def info_of(self, tensor: Tensor) -> onnx.ValueInfoProto | None:
+        """The declaration of a target tensor, None where its type is not known."""
+        found = self.type_of(tensor)
+        return None if found is None else onnx.ValueInfoProto(name=tensor.name, type=found)
 
     def value_of(self, tensor: Tensor) -> Array | None:
         """The value of a small constant, or of integers that follow from known shapes; None where unknown."""
@@ -265,18 +272,21 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
     for index, name in enumerate(outputs):
         refusals.attempt("Result", name, lambda index=index, name=name: add_output(model, index, name, target))  # type: ignore[misc]
     refusals.raise_if_any()
-    proto = onnx.ModelProto(ir_version=onnx.helper.find_min_ir_version_for(target.imports), producer_name="maxfold")
+    proto = onnx.ModelProto(ir_version=onnx.helper.find_min_ir_version_for(target.imports))
     proto.opset_import.extend(target.imports)
-    bounds = {name: shape for name, shape in map(bounds_of, graph.inputs) if shape is not None}
-    if bounds:
-        proto.metadata_props.add(key=BOUNDS_KEY, value=json.dumps(bounds, sort_keys=True))
     converted = target.graph
     converted.proto = onnx.GraphProto(name=graph.name or "model")
     converted.name, converted.doc_string = graph.name or "model", ""
-    converted.opset, converted.producer_name, converted.producer_version = opset, "maxfold", ""
+    converted.opset = opset
+    to_model(model.net, proto, converted)
+    bounds = {name: shape for name, shape in map(bounds_of, graph.inputs) if shape is not None}
+    if bounds:
+        proto.metadata_props.add(key=BOUNDS_KEY, value=json.dumps(bounds, sort_keys=True))
     converted.import_domains = list(proto.opset_import)
     made = Model(graph=converted, proto=proto, path=model.path, file_bytes=model.file_bytes)
     declare_outputs(made, model, target, shapes)
+    interface_to_infos(model, target, converted)
+    made.lost = target.losses()
     return made
 
 
@@ -296,6 +306,7 @@ def _convert(node: Node, target: OnnxTarget, returned: frozenset[Tensor], row: R
     row.to_onnx(OnnxSite(node, target, row.openvino_attributes))
     for made in target.graph.nodes[count:]:
         target.check(made)
+    layer_to_node(node, target.graph.nodes[count:], target)
     check_results(node, target.tensors, returned)
 
 

@@ -21,6 +21,8 @@ from maxfold.passes.conversion.check import check_name, check_onnx, check_result
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.hints import hint_for
 from maxfold.passes.conversion.names import shapes_to_rt_info
+from maxfold.passes.conversion.said_of_layers import interface_to_layers, node_to_layer
+from maxfold.passes.conversion.said_of_models import to_net
 from maxfold.passes.conversion.site import Shape, Site, Target
 from maxfold.passes.conversion.version_10 import VERSION as VERSION_10
 from maxfold.passes.conversion.version_10 import name_layers, shown_input, shown_output
@@ -146,8 +148,12 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
     refusals.raise_if_any()
     _outputs(model, target)
     converted = target.graph
+    interface_to_layers(model, target)
     net = Net(ir_version, graph.name or "model", {}, shapes_to_rt_info(model))
-    made = Model(graph=converted, path=model.path, file_bytes=model.file_bytes, format="openvino", net=net)
+    to_net(model, net, net.extra[0])
+    made = Model(
+        graph=converted, path=model.path, file_bytes=model.file_bytes, format="openvino", net=net, lost=target.losses()
+    )
     if ir_version == VERSION_10:
         name_layers(made)
     return made
@@ -170,7 +176,9 @@ def _row(node: Node, view: View, table: Any) -> Row:
 
 def _convert(node: Node, target: Target, view: View, returned: frozenset[Tensor], row: Row) -> None:
     assert row.to_openvino is not None
+    count = len(target.graph.nodes)
     row.to_openvino(OpenvinoSite(node, target, view))
+    node_to_layer(node, target.graph.nodes[count:], target)
     check_shapes(node, view)
     check_results(node, target.tensors, returned)
 

@@ -179,3 +179,15 @@ def test_verified(folder: Path) -> None:
     assert run.status == 0
     assert "  verified: the same bits in 2 runs in ONNX Runtime and OpenVINO\n" in run.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["m.bin", "m.onnx", "m.xml"]
+
+
+def test_what_is_lost_is_said(folder: Path) -> None:
+    write(folder / "m.onnx")
+    model = onnx.load(folder / "m.onnx")
+    model.graph.quantization_annotation.add(tensor_name="x")
+    onnx.save(model, folder / "m.onnx")
+    run = maxfold("convert", "m.onnx", "-o", "m.xml", "--report", "report.json")
+    assert (run.status, run.stdout) == (0, "")
+    assert "  not carried over: quantization annotations (1, such as 'x')\n" in run.stderr
+    lost = json.loads((folder / "report.json").read_text(encoding="utf-8"))["lost"]
+    assert lost == [{"what": "quantization annotations", "count": 1, "example": "x"}]
