@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _MAX_DENSE_BYTES = 1 << 30
 
 
+# numpy's limit. Formats have none.
+MOST_DIMENSIONS = 64
+
+
 class TensorData(LazyValues):  # type: ignore[misc]  # graphsurgeon is not typed
     """The values of a constant.
 
@@ -40,6 +44,14 @@ class TensorData(LazyValues):  # type: ignore[misc]  # graphsurgeon is not typed
 
     def array(self) -> Array:
         """The values as a read-only array of `shape`; a view of the file where the layout allows it.
+
+        Raises `ModelError` where the stored bytes cannot be decoded, or no array has so many dimensions.
+        """
+        check_rank(self.shape)
+        return self.elements().reshape(self.shape)
+
+    def elements(self) -> Array:
+        """The values in row-major order, as a read-only array of one dimension.
 
         Raises `ModelError` where the stored bytes cannot be decoded.
         """
@@ -83,12 +95,13 @@ class RegionData(TensorData):
 class StoredData(RegionData):
     """Values in a region of a file, in the little-endian layout of `TensorProto.raw_data`."""
 
-    def array(self) -> Array:
+    def elements(self) -> Array:
         if self.dtype is None or self.dtype.kind == "opaque":
             raise ModelError("a constant of this element type has no values to compute with")
         if self.dtype.is_packed:
-            return _frozen(numpy_helper.to_array(_raw_proto(self.dtype, self.shape, bytes(self.region.view()))))
-        return np.frombuffer(self.region.view(), self.dtype.numpy).reshape(self.shape)
+            count = math.prod(self.shape)
+            return _frozen(numpy_helper.to_array(_raw_proto(self.dtype, (count,), bytes(self.region.view()))))
+        return np.frombuffer(self.region.view(), self.dtype.numpy)
 
     def value_bytes(self) -> Region | bytes:
         return self.region
@@ -105,6 +118,7 @@ def read_array(data: TensorData) -> Array:
     """The values, not through the map of the file: pages that are mapped stay in memory."""
     if not isinstance(data, StoredData) or data.dtype is None or data.dtype.is_packed or data.dtype.kind == "opaque":
         return data.array()
+    check_rank(data.shape)
     region = data.region
     return np.frombuffer(region.source.read(region.offset, region.nbytes), data.dtype.numpy).reshape(data.shape)
 
@@ -116,7 +130,7 @@ class ProtoData(TensorData):
         self.proto = proto
         self.dtype = dtypes.from_onnx(proto.data_type)
         self.shape = tuple(proto.dims)
-        self._array: Array | None = None
+        self._elements: Array | None = None
         if self.dtype is None:
             self.nbytes = proto.ByteSize()
         elif self.dtype.kind == "string":
@@ -124,10 +138,10 @@ class ProtoData(TensorData):
         else:
             self.nbytes = self.dtype.nbytes(math.prod(self.shape))
 
-    def array(self) -> Array:
-        if self._array is None:
-            self._array = _frozen(_decode(self.proto))
-        return self._array
+    def elements(self) -> Array:
+        if self._elements is None:
+            self._elements = _frozen(_decode(self.proto))
+        return self._elements
 
     def value_bytes(self) -> Region | bytes:
         is_raw = self.proto.HasField("raw_data") and not self.proto.HasField("segment") and self.dtype is not None
@@ -156,6 +170,9 @@ class ArrayData(TensorData):
     def array(self) -> Array:
         return self._array
 
+    def elements(self) -> Array:
+        return self._array.reshape(-1)
+
     def contents(self) -> Contents:
         return string_contents(_strings(self._array)) if self.dtype.kind == "string" else super().contents()
 
@@ -173,7 +190,7 @@ class SparseData(TensorData):
         self.shape = tuple(proto.dims)
         self.nbytes = proto.ByteSize()
 
-    def array(self) -> Array:
+    def elements(self) -> Array:
         name = self.proto.values.name
         if self.dtype is None or self.dtype.kind == "string":
             raise ModelError(f"sparse tensor {name!r} has no numeric values")
@@ -187,14 +204,15 @@ class SparseData(TensorData):
             )
         for part in (self.proto.values, self.proto.indices):
             check_size(part)
-        values = _decode(self.proto.values).reshape(-1)
+        values = _decode(self.proto.values)
         dense = np.zeros(math.prod(self.shape), self.dtype.numpy)
         dense[self._places(values.size)] = values
-        return _frozen(dense.reshape(self.shape))
+        return _frozen(dense)
 
     def _places(self, count: int) -> Array:
         """Where each of `count` values stands among all elements. Raises `ModelError` where that is nowhere."""
-        indices = _decode(self.proto.indices)
+        check_rank(self.proto.indices.dims)
+        indices = _decode(self.proto.indices).reshape(tuple(self.proto.indices.dims))
         name = self.proto.values.name
         by_axis = indices.reshape(-1, 1) if indices.ndim == 1 else indices
         sizes = (math.prod(self.shape),) if indices.ndim == 1 else self.shape
@@ -209,6 +227,20 @@ class SparseData(TensorData):
     def contents(self) -> Contents:
         parts = [ProtoData(part).contents().key() for part in (self.proto.values, self.proto.indices)]
         return Contents("sparse values", b"".join(b"%d:%b" % (len(part), part) for part in parts))
+
+
+def why_no_array(shape: Sequence[object]) -> str | None:
+    """Why there is no array of a shape, None where there may be one."""
+    if len(shape) <= MOST_DIMENSIONS:
+        return None
+    return f"has {len(shape)} dimensions, more than the {MOST_DIMENSIONS} that arrays may have"
+
+
+def check_rank(shape: Sequence[int]) -> None:
+    """Raises `ModelError` for a shape that no array has."""
+    reason = why_no_array(shape)
+    if reason is not None:
+        raise ModelError(f"a constant {reason}")
 
 
 def tensor_proto(array: Array, dtype: DType | None, name: str = "") -> onnx.TensorProto:
@@ -232,7 +264,7 @@ def string_contents(strings: Iterable[bytes]) -> Contents:
 def _raw_layout(data: TensorData) -> bytes:
     if data.dtype is None or data.dtype.kind in ("string", "opaque"):
         raise ModelError(f"a constant of type {data.dtype} has no values that could be written as bytes")
-    return raw_bytes(data.array(), data.dtype)
+    return raw_bytes(data.elements(), data.dtype)
 
 
 def raw_bytes(array: Array, dtype: DType) -> bytes:
@@ -293,8 +325,14 @@ def _typed_need(dtype: DType, count: int) -> int:
 
 
 def _decode(proto: onnx.TensorProto) -> Array:
+    """The elements in row-major order."""
+    decoded = proto
+    if why_no_array(proto.dims) is not None:
+        decoded = onnx.TensorProto()
+        decoded.CopyFrom(proto)
+        decoded.dims[:] = [math.prod(proto.dims)]
     try:
-        array: Array = numpy_helper.to_array(proto)
+        array: Array = numpy_helper.to_array(decoded).reshape(-1)
     except (ValueError, TypeError, KeyError, UnicodeDecodeError) as error:
         raise ModelError(f"tensor {proto.name!r} cannot be decoded: {error}") from None
     return array

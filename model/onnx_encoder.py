@@ -221,7 +221,7 @@ class _Encoder:
             return to_bytes(renamed_tensor(data.proto, name))
         shell = tensor_shell(constant, name)
         if data.dtype is not None and data.dtype.kind == "string":
-            shell.string_data.extend(tensor_proto(data.array(), data.dtype).string_data)
+            shell.string_data.extend(tensor_proto(data.elements(), data.dtype).string_data)
             return to_bytes(shell)
         if self._max_data_bytes is not None and data.nbytes > self._max_data_bytes:
             return to_bytes(shell)
@@ -230,7 +230,7 @@ class _Encoder:
             values = data.region
         else:
             assert data.dtype is not None
-            values = raw_bytes(data.array(), data.dtype)
+            values = raw_bytes(data.elements(), data.dtype)
         if self._moves_out(data, is_initializer):
             assert self._layout is not None
             self._layout.place(shell, values)

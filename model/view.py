@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar
 
+from maxfold.model.data import why_no_array
 from maxfold.model.dtypes import DType
 from maxfold.model.fragile import contradicted_nodes, frozen_nodes, refusal_as_output, refusal_under
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor
@@ -204,7 +205,8 @@ class View:
             return self.why_fixed(tensor)
         if tensor.data.dtype is None:
             return f"{tensor.name!r} has an element type that is not known"
-        return self.why_fixed(tensor)
+        reason = why_no_array(tensor.data.shape)
+        return self.why_fixed(tensor) if reason is None else f"{tensor.name!r} {reason}"
 
     def is_removable(self, constant: Constant) -> bool:
         """Whether a constant may go from the file once nothing reads it."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from maxfold.model import ModelError
-from maxfold.model.data import Array
+from maxfold.model.data import Array, why_no_array
 from maxfold.optimizer.runtimes import Dim, Port
 
 # What open dimensions are tried with, (first axis, other axes): small ones first, then sizes that models of sound and
@@ -80,6 +80,9 @@ def draw(
     for port in ports:
         if port.dtype is None or port.dtype.is_packed or port.dtype.kind in ("complex", "opaque"):
             raise ModelError(f"input {port.name!r} is of type {port.kind}, which has no random values; give --inputs")
+        reason = why_no_array(port.shape or ())
+        if reason is not None:
+            raise ModelError(f"input {port.name!r} {reason}, so it cannot be fed")
         values.append(_random(port.dtype.numpy, _drawn_shape(port, sizes, symbols), random))
     return values
 

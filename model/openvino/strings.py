@@ -36,13 +36,13 @@ class StringData(RegionData):
         data = self.region.source.read(self.region.offset + _WORD_BYTES, _WORD_BYTES * (count + 1))
         return np.frombuffer(data, "<i4")
 
-    def array(self) -> Array:
+    def elements(self) -> Array:
         """The strings as an array of objects."""
         items = [item.decode("utf-8", "replace") for item in self._items()]
         array = np.empty(len(items), np.object_)
         array[:] = items
         array.flags.writeable = False
-        return array.reshape(self.shape)
+        return array
 
     def contents(self) -> Contents:
         return string_contents(self._items())

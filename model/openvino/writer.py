@@ -113,7 +113,7 @@ def _blob(constant: Constant) -> Region | bytes:
     if isinstance(data, StringData):
         return data.region
     if data.dtype is not None and data.dtype.kind == "string":
-        return encode_strings(data.array())
+        return encode_strings(data.elements())
     if data.dtype is None or data.dtype.openvino is None:
         raise ModelError(f"constant {constant.name!r} is of type {data.dtype}, which OpenVINO does not have")
     return data.value_bytes()

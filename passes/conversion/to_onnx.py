@@ -15,7 +15,7 @@ import onnx
 from onnx import numpy_helper
 
 from maxfold.model.attributes import encode
-from maxfold.model.data import Array, ArrayData
+from maxfold.model.data import Array, ArrayData, why_no_array
 from maxfold.model.dtypes import DType, from_onnx
 from maxfold.model.graph import Constant, Node, Tensor, new_variable
 from maxfold.model.model import Model
@@ -314,6 +314,9 @@ def _constant(constant: Constant, target: OnnxTarget) -> None:
     data = constant.data
     if data.dtype is None or data.dtype.onnx is None:
         raise UnsupportedError(f"its element type {data.dtype} does not exist in ONNX")
+    reason = why_no_array(data.shape)
+    if reason is not None:
+        raise UnsupportedError(f"it {reason}")
     if isinstance(data, StringData):
         data = ArrayData(data.array())
     target.tensors[constant] = target.constant(data, constant.name)

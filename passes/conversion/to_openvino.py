@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx_graphsurgeon as gs
 
-from maxfold.model.data import SparseData, TensorData, computed
+from maxfold.model.data import SparseData, TensorData, computed, why_no_array
 from maxfold.model.dtypes import DType, from_numpy
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Node, Tensor, Variable, new_variable
@@ -211,6 +211,9 @@ def _constant(constant: Constant, target: Target, view: View) -> None:
     if dtype is None or dtype.openvino is None:
         raise UnsupportedError(f"its element type {dtype} does not exist in OpenVINO")
     data = constant.data
+    reason = why_no_array(data.shape)
+    if reason is not None:
+        raise UnsupportedError(f"it {reason}")
     if isinstance(data, SparseData):
         data = _dense(data, dtype)
     made = target.constant(data, constant.name)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from maxfold.model.data import why_no_array
 from maxfold.model.dtypes import DType, from_numpy
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -21,10 +22,15 @@ class KernelError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The type of a result, known before anything is allocated."""
+    """The type of a result, known before anything is allocated. KernelError where no array has its shape."""
 
     dtype: DType
     shape: Shape
+
+    def __post_init__(self) -> None:
+        reason = why_no_array(self.shape)
+        if reason is not None:
+            raise KernelError(f"the result {reason}")
 
 
 @dataclass(frozen=True, slots=True)
