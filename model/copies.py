@@ -28,9 +28,10 @@ from maxfold.model.graph import (
 )
 from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.names import NameAllocator
+from maxfold.model.records import frozen_value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Argument:
     """The value of a function's attribute in one call, and what a file says of it: None for tensors made since."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from maxfold.model.data import Array, SparseData
 from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.driver import named_results
 from maxfold.passes.nodes import integer, number, operand
@@ -29,7 +29,7 @@ _PIECE_ELEMENTS = 1 << 20
 _STEPS = {2: 2.0**-7, 4: 2.0**-23, 8: 2.0**-52}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Channels:
     """The axis of a tensor that constants follow: its size, its place counted from the end, and the tensor's rank."""
 
@@ -38,7 +38,7 @@ class Channels:
     rank: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Affine:
     """A node that computes `variable` * scale + shift; `constants` in the order of the node's inputs."""
 

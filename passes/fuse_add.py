@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from maxfold.passes import kernels
 from maxfold.passes.driver import RulePass
 from maxfold.passes.nodes import GivesOperand
 from maxfold.passes.operands import (
-    DEFAULT_MAX_GROWTH_BYTES,
+    Growing,
     all_equal_bits,
     is_inner,
     keeps_shape,
@@ -271,11 +270,9 @@ def _constant_operand(node: Node) -> Constant:
     return next(operand for operand in node.inputs if isinstance(operand, Constant))
 
 
-@dataclass(frozen=True)
-class FuseAddPass(RulePass):
+class FuseAddPass(Growing, RulePass):
     """`max_growth_bytes`: how much the file may grow where merged constants are used elsewhere too."""
 
-    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     name: ClassVar[str] = "fuse-add"
     summary: ClassVar[str] = "add up the constants of Add chains, drop added zeros"
     mode: ClassVar[str] = "exact, more with relaxed"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,12 +14,13 @@ from maxfold.model.data import Array
 from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.affine import is_precise, rounded
 from maxfold.passes.driver import RulePass
 from maxfold.passes.fuse_add import goes_by_itself
 from maxfold.passes.nodes import growth_bytes, made_by, operand, why_not_absorbed
-from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES, why_not_merged
+from maxfold.passes.operands import Growing, why_not_merged
 from maxfold.passes.patterns import BROADCASTING_OPSET, Fused, absorbed, orders, scalar_step
 from maxfold.passes.rule import Decline, Match, Rule, frozen
 from maxfold.passes.runtime_patterns import why_protected
@@ -30,7 +30,7 @@ _OPPOSITE = {"Mul": "Div", "Div": "Mul", "Add": "Sub", "Sub": "Add"}
 _DIRECT = {"Mul": "Mul", "Div": "Mul", "Add": "Add", "Sub": "Add"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class _Step:
     """A node of one variable and one constant operand; `is_left` tells whether the constant comes first."""
 
@@ -233,11 +233,9 @@ class SubtractNegated(Rule):
         return reason
 
 
-@dataclass(frozen=True)
-class FuseArithmetic(RulePass):
+class FuseArithmetic(Growing, RulePass):
     """`max_growth_bytes`: how much the file may grow where merged constants are used elsewhere too."""
 
-    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     name: ClassVar[str] = "fuse-arithmetic"
     summary: ClassVar[str] = "merge the constants of Mul and Div, Add and Sub; drop inverses and signs"
     mode: ClassVar[str] = "exact, more with relaxed"

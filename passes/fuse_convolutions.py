@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from maxfold.model.data import Array
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.affine import (
     AFFINE_OPERATORS,
@@ -27,7 +27,7 @@ from maxfold.passes.affine import (
 )
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import growth_bytes, integer, integers, operand, text, why_not_absorbed
-from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.operands import Growing
 from maxfold.passes.rule import Decline, Match, frozen
 
 _RELAXED = "weights that take in a scale or a shift round differently; only with --math relaxed"
@@ -59,7 +59,7 @@ class FusedConvolution:
         edit.remove_unused(self.removed)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class _Convolution:
     """A convolution with a constant weight of shape [M, C/group, ...], or [C, M/group, ...] where transposed."""
 
@@ -133,8 +133,7 @@ def _convolution(node: Node, view: View) -> _Convolution | str | None:
     return None if bias is not None and bias.data.shape != (found.channels_out,) else found
 
 
-@dataclass(frozen=True)
-class FuseConvolutions(SingleRulePass):
+class FuseConvolutions(Growing, SingleRulePass):
     """Conv and ConvTranspose take in BatchNormalization and Mul, Div, Add, Sub by one constant a channel.
 
     Removes the nodes that scale and shift. A scale before the convolution goes into the weights of its input
@@ -142,7 +141,6 @@ class FuseConvolutions(SingleRulePass):
     `max_growth_bytes`: how much the file may grow where the weights are used elsewhere too.
     """
 
-    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     name: ClassVar[str] = "fuse-convolutions"
     summary: ClassVar[str] = "let convolutions take in scales and shifts per channel and BatchNormalization"
     mode: ClassVar[str] = "relaxed"

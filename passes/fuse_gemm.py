@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,11 +12,12 @@ from maxfold.model.data import Array
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.inference.symbolic import Dim
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.affine import Affine, Channels, affine, composed, pieces, rounded, scaled, uses_of, why_not_weight
 from maxfold.passes.driver import RulePass
 from maxfold.passes.nodes import growth_bytes, integer, integers, made_by, number, operand, why_not_absorbed
-from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.operands import Growing
 from maxfold.passes.rule import Decline, Match, Rule, frozen
 
 # From this operator set on Gemm broadcasts its third input as numpy does, in one direction.
@@ -289,7 +289,7 @@ def _response(weight: Array, level: Array, axis: int) -> Array:
     return total
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Before:
     """What scales and shifts the left operand of a product by its columns, in its order.
 
@@ -374,11 +374,9 @@ def _why_not_bias(node: Node, columns: int, opset: int, shifts: bool, view: View
     return why_not_weight(bias, view)
 
 
-@dataclass(frozen=True)
-class FuseGemm(RulePass):
+class FuseGemm(Growing, RulePass):
     """`max_growth_bytes`: how much the file may grow where weights are used elsewhere too."""
 
-    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     name: ClassVar[str] = "fuse-gemm"
     summary: ClassVar[str] = "make Gemm of MatMul and Add, let matrix products take in scales, shifts and transposes"
     mode: ClassVar[str] = "relaxed"

@@ -17,7 +17,7 @@ from maxfold.passes import kernels
 from maxfold.passes.driver import RulePass
 from maxfold.passes.fuse_maximum import FuseMaximum
 from maxfold.passes.operands import (
-    DEFAULT_MAX_GROWTH_BYTES,
+    Growing,
     MergedConstant,
     all_equal_bits,
     is_inner,
@@ -191,11 +191,9 @@ def _with_merged(
     return list(final.values())
 
 
-@dataclass(frozen=True)
-class FuseMaxPass(RulePass):
+class FuseMaxPass(Growing, RulePass):
     """`max_growth_bytes`: how much the file may grow where merged constants are used elsewhere too."""
 
-    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     name: ClassVar[str] = "fuse-max"
     summary: ClassVar[str] = "join chains and trees of Max into one variadic Max"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
-from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.operands import Growing
 from maxfold.passes.patterns import factor
 from maxfold.passes.rule import Decline, Match, frozen
 from maxfold.passes.runtime_patterns import why_protected
@@ -42,15 +41,13 @@ class _Moved:
         edit.remove_node(self.node)
 
 
-@dataclass(frozen=True)
-class FuseScales(SingleRulePass):
+class FuseScales(Growing, SingleRulePass):
     """x * c with a scalar c: the weights that x is made with, or those that it meets, take in the factor.
 
     Removes one node. Where x is read elsewhere too, those readers have to take in the inverse.
     `max_growth_bytes`: how much the file may grow where the weights are used elsewhere too.
     """
 
-    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     name: ClassVar[str] = "fuse-scales"
     summary: ClassVar[str] = "move scalar factors through linear operators into weights"
     mode: ClassVar[str] = "relaxed"

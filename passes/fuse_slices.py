@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Node, Tensor
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.driver import RulePass
 from maxfold.passes.nodes import operand
@@ -34,7 +34,7 @@ _ELEMENTWISE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Part:
     """A Slice along one axis in steps of 1, and the places that it takes of it."""
 

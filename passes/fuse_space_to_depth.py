@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from maxfold.model.view import View
 from maxfold.passes.affine import why_not_weight
 from maxfold.passes.driver import RulePass
 from maxfold.passes.nodes import growth_bytes, integer, known_integers, made_by, operand, why_not_absorbed
-from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.operands import Growing
 from maxfold.passes.rule import Decline, Match, Rule, frozen
 from maxfold.passes.slices import INPUTS_OPSET, bounds
 
@@ -167,11 +166,9 @@ def _is_order(gather: Node, indices: Sequence[int] | None, shape: tuple[int, ...
     return sorted(indices) == list(range(shape[1]))
 
 
-@dataclass(frozen=True)
-class FuseSpaceToDepth(RulePass):
+class FuseSpaceToDepth(Growing, RulePass):
     """`max_growth_bytes`: how much the file may grow where weights are used elsewhere too."""
 
-    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     name: ClassVar[str] = "fuse-space-to-depth"
     summary: ClassVar[str] = "make SpaceToDepth of strided Slices and Concat"
     mode: ClassVar[str] = "exact, more with relaxed"

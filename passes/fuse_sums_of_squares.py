@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import why_not_absorbed
 from maxfold.passes.normalization import TYPES
-from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
+from maxfold.passes.operands import Growing
 from maxfold.passes.root_mean_square import RootMeanSquare, root_mean_square
 from maxfold.passes.rule import Decline, Match, frozen
 from maxfold.passes.runtime_patterns import why_protected
@@ -53,8 +52,7 @@ def _constant_index(plus: Node, mean: Node) -> int:
     return 1 if plus.inputs[0] is mean.outputs[0] else 0
 
 
-@dataclass(frozen=True)
-class FuseSumsOfSquares(SingleRulePass):
+class FuseSumsOfSquares(Growing, SingleRulePass):
     """d / Sqrt(ReduceMean(d * d) + e) over n elements is sqrt(n) * d / Sqrt(ReduceSumSquare(d) + n * e).
 
     Removes one node, where a scale or a weight behind it takes in sqrt(n). Those along the last axes are left to
@@ -62,7 +60,6 @@ class FuseSumsOfSquares(SingleRulePass):
     `max_growth_bytes`: how much the file may grow where these are used elsewhere too.
     """
 
-    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     name: ClassVar[str] = "fuse-sums-of-squares"
     summary: ClassVar[str] = "let normalizations divide by the root of a sum of squares"
     mode: ClassVar[str] = "relaxed"

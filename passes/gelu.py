@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from maxfold.model.graph import Node, Tensor
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.nodes import made_by
 from maxfold.passes.patterns import factor, is_about, orders, scalar_maker
@@ -15,7 +15,7 @@ _TANH_SCALE = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class FoundGelu:
     """Gelu of `x`, by Erf ("none") or by its approximation ("tanh"); `inner` are the nodes before its last one."""
 
@@ -30,7 +30,7 @@ def gelu(node: Node, view: View, tolerance: float | None = None) -> FoundGelu | 
     return finder.halved_product(node) or finder.product_of_half(node)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class _Finder:
     view: View
     tolerance: float | None

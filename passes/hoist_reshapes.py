@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.data import Array
@@ -13,7 +12,7 @@ from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass, named_results
 from maxfold.passes.nodes import growth_bytes, integer, known_integers, operand, other_power, why_not_absorbed
-from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES, why_not_merged
+from maxfold.passes.operands import Growing, why_not_merged
 from maxfold.passes.rule import Decline, Match, frozen
 
 # From this operator set on the target is an input of Reshape; from 7 on binary operators broadcast as numpy does.
@@ -51,15 +50,13 @@ class _Hoisted:
         edit.remove_unused([last])
 
 
-@dataclass(frozen=True)
-class HoistReshapes(SingleRulePass):
+class HoistReshapes(Growing, SingleRulePass):
     """Reshape(f(c)) is f(Reshape(c)) for elementwise f, also with operands of one element.
 
     Removes the Reshape. Powers of floats, which ONNX Runtime computes by the shape, need `--math relaxed`.
     `max_growth_bytes`: how much the file may grow where the constant is used elsewhere too.
     """
 
-    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
     name: ClassVar[str] = "hoist-reshapes"
     summary: ClassVar[str] = "move a Reshape through elementwise operators into the constant they begin with"
     mode: ClassVar[str] = "exact, more with relaxed"

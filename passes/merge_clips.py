@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import ml_dtypes
@@ -13,6 +12,7 @@ import numpy as np
 from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Node, Tensor
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.chains import node_before
 from maxfold.passes.driver import RulePass
@@ -25,7 +25,7 @@ _INPUTS_OPSET = 11
 _DEFAULTS_OPSET = 6
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Bound:
     """One bound: its value, and what says so in the file (None where it is left out)."""
 

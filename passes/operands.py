@@ -12,15 +12,24 @@ import numpy as np
 from maxfold.model.broadcast import BroadcastError, numpy_shape
 from maxfold.model.data import Array, SparseData
 from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.records import frozen_value
 from maxfold.model.storage import Region
 from maxfold.model.view import View
 from maxfold.passes.nodes import growth_bytes
+from maxfold.passes.rule import Pass
 
 # How much a file may grow for one rewrite, unless the caller says otherwise.
 DEFAULT_MAX_GROWTH_BYTES = 64 * 1024
 
 # Constants of more different shapes than this in one tree are merged with those of equal shape only.
 _MAX_SHAPES = 32
+
+
+@dataclass(frozen=True)
+class Growing(Pass):
+    """A pass that may make a file grow, by so much for one rewrite."""
+
+    max_growth_bytes: int = DEFAULT_MAX_GROWTH_BYTES
 
 
 def why_not_inlined(tensor: Tensor, consumer: Node, view: View) -> str | None:
@@ -50,7 +59,7 @@ def is_inner(node: Node, view: View, is_same: Callable[[Node, View], bool]) -> b
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class MergedConstant:
     """A constant that takes the place of several: their values combined, and their places in the list merged from."""
 

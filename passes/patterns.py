@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.nodes import made_by, operand, scalar, why_not_absorbed
 from maxfold.passes.rule import Decline, Match, frozen
@@ -57,7 +57,7 @@ def absorbed(match: Fused, view: View, reason: str) -> Match | Decline:
     return match
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class ScalarStep:
     """A node that combines `variable` with a constant of one element, which does not raise its rank."""
 

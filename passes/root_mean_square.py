@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from maxfold.model.graph import Node, Tensor
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.nodes import axes, integer, made_by, operand
 from maxfold.passes.patterns import orders, scalar_maker, scalar_step
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class RootMeanSquare:
     """d / Sqrt(ReduceMean(d * d, axes) + epsilon), which `last` computes; `mean` and `plus` are nodes of it."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Node
+from maxfold.model.records import frozen
 from maxfold.model.view import View
 
 __all__ = [
@@ -26,23 +26,6 @@ __all__ = [
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of the pass, the steps done and the steps known so far."""
-
-if not TYPE_CHECKING:
-    # The type checker sees that nothing is set. Methods that see to it at run time would take two thirds of the time in
-    # which all passes are imported.
-    frozen = dataclass(slots=True, eq=False, repr=False)
-elif sys.version_info >= (3, 11):
-    from typing import dataclass_transform
-
-    _Class = TypeVar("_Class", bound=type)
-
-    @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-    def frozen(owner: _Class) -> _Class:
-        """A dataclass for a match or a rule: frozen, with slots, compared by identity."""
-        return owner
-
-else:
-    from dataclasses import dataclass as frozen
 
 
 @dataclass(frozen=True, slots=True)

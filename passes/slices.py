@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from maxfold.model.graph import Node
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.nodes import integers, known_integers, operand
 
@@ -19,7 +19,7 @@ Cut = tuple[int, int, int]
 """First and last (exclusive) index, and step, as a Slice has them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Bounds:
     """Of each axis that a Slice names: first and last (exclusive) index, and step, as the node has them."""
 

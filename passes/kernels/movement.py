@@ -6,12 +6,13 @@ Sources: the documents of all versions of the operators in ONNX opsets 1 to 28.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from maxfold.model.dtypes import DType
+from maxfold.model.records import frozen_value
 from maxfold.passes.kernels.call import Array, Call, KernelError, Result, Shape
 from maxfold.passes.kernels.kernel import Kernel
 from maxfold.passes.kernels.shape import EXACT_MOVE, distinct_axes, scalar, vector, version_axis, whole_numbers
@@ -87,7 +88,7 @@ def _split(call: Call) -> tuple[Array, ...]:
     return tuple(part.copy() for part in np.split(call.array(0), ends[:-1], axis))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class _Cut:
     """The elements `start`, `start + step`, ... of one dimension, `count` of them."""
 

@@ -13,6 +13,7 @@ from maxfold.model.attributes import AttributeRef
 from maxfold.model.data import Array
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Constant, Node, Tensor, Variable
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 
 
@@ -74,7 +75,7 @@ class Draft:
 Value = Tensor | Array | Draft
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Facts:
     """What may be asked about values; None is the answer where nothing could be derived.
 

@@ -1,0 +1,70 @@
+"""Dataclasses that are finished when their first object is made.
+
+Making the methods of a dataclass takes about as long as importing a small module. Of the matches, rules and findings of
+all passes, a model needs a few.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+__all__ = ["frozen", "frozen_value"]
+
+_Class = TypeVar("_Class", bound=type)
+_lock = threading.RLock()
+
+if not TYPE_CHECKING:
+
+    def frozen(owner: _Class) -> _Class:
+        """A dataclass for a match or a rule: compared by identity. Only the type checker sees that nothing is set."""
+        return _finished_later(owner, {"eq": False, "repr": False})
+
+    def frozen_value(owner: _Class) -> _Class:
+        """A frozen dataclass, compared by value."""
+        return _finished_later(owner, {"frozen": True})
+
+elif sys.version_info >= (3, 11):
+    from typing import dataclass_transform
+
+    @dataclass_transform(frozen_default=True, field_specifiers=(field,))
+    def frozen(owner: _Class) -> _Class:
+        """A dataclass for a match or a rule: compared by identity. Only the type checker sees that nothing is set."""
+        return owner
+
+    @dataclass_transform(frozen_default=True, field_specifiers=(field,))
+    def frozen_value(owner: _Class) -> _Class:
+        """A frozen dataclass, compared by value."""
+        return owner
+
+else:
+    from dataclasses import dataclass as frozen
+    from dataclasses import dataclass as frozen_value
+
+
+# What is not finished yet, and its options.
+_waiting: dict[type, dict[str, bool]] = {}
+
+
+def _finished_later(owner: _Class, options: dict[str, bool]) -> _Class:
+    def new(cls: type, *arguments: Any, **named: Any) -> Any:
+        if owner in _waiting:
+            _finish(owner)
+        return object.__new__(cls)
+
+    # `__init__` is looked up afterwards. (A dataclass would keep one that it finds.)
+    owner.__new__ = new  # type: ignore[method-assign,assignment]
+    _waiting[owner] = options
+    return owner
+
+
+def _finish(owner: type) -> None:
+    """Makes dataclasses of a class and of those that it is derived from, the most general one first."""
+    with _lock:
+        for base in reversed(owner.__mro__):
+            options = _waiting.get(base)
+            if options is not None:
+                dataclass(**options)(base)
+                del _waiting[base]
