@@ -206,10 +206,17 @@ def subgraphs(node: Node) -> list[Graph]:
     """The graphs in a node's attributes, those in lists too."""
     graphs: list[Graph] = []
     for value in node.attrs.values():
-        # Most attributes are numbers and text: one test has to do for them.
-        if isinstance(value, (Graph, list)):
-            graphs += [item for item in (value if isinstance(value, list) else (value,)) if isinstance(item, Graph)]
+        # Most attributes are numbers and text.
+        if type(value) in _PLAIN:
+            continue
+        if isinstance(value, list):
+            graphs += [item for item in value if type(item) not in _PLAIN and isinstance(item, Graph)]
+        elif isinstance(value, Graph):
+            graphs.append(value)
     return graphs
+
+
+_PLAIN = frozenset((int, float, str, bytes))
 
 
 def scopes_of(root: Graph) -> Iterator[Graph]:

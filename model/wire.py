@@ -9,7 +9,7 @@ Source: the protobuf encoding specification; field numbers of onnx.proto.
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -141,7 +141,7 @@ def cut(source: Source, left: frozenset[int] = frozenset()) -> Skeleton:
 
     Data at the offsets `left` stays in. Raises `WireError` where the bytes are not a protobuf message.
     """
-    skeleton = Skeleton(token=secrets.randbits(62))
+    skeleton = Skeleton(token=int.from_bytes(os.urandom(8), "little") >> 2)
     pieces: list[bytes] = []
     _Cutter(source, skeleton, left).message("model", 0, source.size, pieces, 0)
     skeleton.data = b"".join(pieces)
