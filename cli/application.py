@@ -9,9 +9,11 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import typer
+from typer.models import CommandInfo
 
 from maxfold.cli.convert import convert
 from maxfold.cli.diff import diff
@@ -33,10 +35,20 @@ class Application(typer.Typer):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # What is left goes with the process: it is not searched for garbage first.
         atexit.register(gc.freeze)
+        commands = self.registered_commands
+        self.registered_commands = _needed(commands, args[0] if args else kwargs.get("args"))
         try:
             return super().__call__(*args, **kwargs)
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
+        finally:
+            self.registered_commands = commands
+
+
+def _needed(commands: list[CommandInfo], arguments: Sequence[str] | None) -> list[CommandInfo]:
+    """The command that the arguments begin with, since Typer prepares the options of all that it gets."""
+    first = next(iter(sys.argv[1:] if arguments is None else arguments), None)
+    return [info for info in commands if info.callback is not None and info.callback.__name__ == first] or commands
 
 
 app = Application(

@@ -65,9 +65,7 @@ class FoldNode(Rule):
 
     max_growth_bytes: int
     fold_quantized: bool = False
-    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset(
-        (kernel.domain, kernel.operator) for kernel in kernels.KERNELS
-    )
+    operators: ClassVar[frozenset[tuple[str, str]]] = kernels.OPERATORS
     results: ClassVar[int | None] = None
 
     def match(self, node: Node, view: View) -> Match | Decline | None:

@@ -73,6 +73,7 @@ def test_kernel_table_is_what_is_on_disk() -> None:
     in_table = {id(kernel): kernel for kernel in kernels.KERNELS}
     assert [on_disk[key].operator for key in on_disk.keys() - in_table.keys()] == []
     assert [in_table[key].operator for key in in_table.keys() - on_disk.keys()] == []
+    assert {(kernel.domain, kernel.operator) for kernel in kernels.KERNELS} == kernels.OPERATORS
 
 
 @pytest.mark.parametrize(
