@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from maxfold.model import Model, ModelError
+from maxfold.model.declarations import forget_contradicted
 from maxfold.model.edit import Edit
 from maxfold.model.view import Math
 from maxfold.optimizer.report import PassReport, Report
@@ -108,6 +109,8 @@ def run_pipeline(
     finally:
         # A cancelled run leaves a model that is right, with the rewrites made so far.
         edit.flush()
+    if any(count for count, _ in totals.values()):
+        forget_contradicted(edit)
     declines = tuple(decline for result in results.values() for decline in result.declines)
     after = _counts(model)
     return Report(
