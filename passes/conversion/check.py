@@ -7,7 +7,8 @@ that every result which somebody reads was made.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
 
 import onnx
 
@@ -18,6 +19,9 @@ from maxfold.model.openvino.operations import operation
 from maxfold.model.view import View
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.signature import signature
+
+# Operator, operator set, types of the inputs, attributes, number of results.
+_Likeness: TypeAlias = tuple[str, int, tuple[object, ...], tuple[object, ...], int]
 
 # What XML 1.0 can hold, as text or as a reference.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -48,76 +52,120 @@ _OTHER_AXES = frozenset({
 })  # fmt: skip
 
 
-def check_onnx(node: Node, view: View) -> None:
-    """Raises `UnsupportedError` for a node that its operator's schema does not allow, or whose names no IR can hold."""
-    opset = view.opset(node) or 1
-    found = signature(node.op, "", opset)
-    if found is None:
-        raise UnsupportedError(f"it does not exist in operator set {opset}")
-    unknown = found.unknown(node.attrs)
-    if unknown:
-        raise UnsupportedError(f"its attribute {unknown[0]!r} does not exist in operator set {opset}")
-    unreadable = sorted(name for name, value in node.attrs.items() if isinstance(value, bytes))
-    if unreadable:
-        raise UnsupportedError(f"its attribute {unreadable[0]!r} is text that is not UTF-8")
-    reason = (
-        found.why_not_attributes(node.attrs)
-        or found.why_not_inputs([bool(tensor.name) for tensor in node.inputs], [*map(view.dtype, node.inputs)])
-        or found.why_not_results(len(node.outputs))
-    )
+class OnnxChecks:
+    """The checks of ONNX nodes. Nodes that differ in names only are judged once."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._wrong: dict[_Likeness, str | None] = {}
+        self._misfits: dict[_Likeness, str | None] = {}
+        self._latest: tuple[Node, _Likeness] | None = None
+
+    def before(self, node: Node) -> None:
+        """Raises `UnsupportedError` for a node that its operator's schema does not allow, or whose names no IR can
+        hold."""
+        _raise_if(_once(self._wrong, self._likeness(node), lambda: self._why_wrong(node)))
+        for name in (node.name, *(tensor.name for tensor in node.outputs)):
+            check_name(name)
+
+    def after(self, node: Node) -> None:
+        """Raises `UnsupportedError` where onnx's own inference finds that shapes or attributes of a node that its row
+        has taken do not belong together."""
+        if len(node.inputs) > 1 or node.attrs:
+            _raise_if(_once(self._misfits, self._likeness(node), lambda: self._why_misfit(node)))
+
+    def _opset(self, node: Node) -> int:
+        return self._view.opset(node) or 1
+
+    def _likeness(self, node: Node) -> _Likeness:
+        """All that the checks look at; a node is asked about twice, before its row and after it."""
+        if self._latest is None or self._latest[0] is not node:
+            self._latest = node, self._likened(node)
+        return self._latest[1]
+
+    def _likened(self, node: Node) -> _Likeness:
+        view = self._view
+        types = tuple((view.dtype(item), view.shape(item)) if item.name else None for item in node.inputs)
+        attributes = tuple((name, _spelled(value)) for name, value in node.attrs.items())
+        return node.op, self._opset(node), types, attributes, len(node.outputs)
+
+    def _why_wrong(self, node: Node) -> str | None:
+        opset = self._opset(node)
+        found = signature(node.op, "", opset)
+        if found is None:
+            return f"it does not exist in operator set {opset}"
+        unknown = found.unknown(node.attrs)
+        if unknown:
+            return f"its attribute {unknown[0]!r} does not exist in operator set {opset}"
+        unreadable = sorted(name for name, value in node.attrs.items() if isinstance(value, bytes))
+        if unreadable:
+            return f"its attribute {unreadable[0]!r} is text that is not UTF-8"
+        dtypes = [self._view.dtype(tensor) for tensor in node.inputs]
+        return (
+            found.why_not_attributes(node.attrs)
+            or found.why_not_inputs([bool(tensor.name) for tensor in node.inputs], dtypes)
+            or found.why_not_results(len(node.outputs))
+            or _why_not_ranks(node, self._view)
+        )
+
+    def _why_misfit(self, node: Node) -> str | None:
+        view, opset = self._view, self._opset(node)
+        proto = onnx.NodeProto(op_type=node.op)
+        proto.attribute.extend(encode(name, value) for name, value in node.attrs.items())
+        types: dict[str, onnx.TypeProto] = {}
+        for index, tensor in enumerate(node.inputs):
+            proto.input.append(str(index) if tensor.name else "")
+            dtype = view.dtype(tensor) if tensor.name else None
+            if dtype is not None and dtype.onnx is not None:
+                types[str(index)] = onnx.helper.make_tensor_type_proto(dtype.onnx, view.shape(tensor))
+        proto.output.extend(f"result {index}" for index in range(len(node.outputs)))
+        try:
+            schema = onnx.defs.get_schema(node.op, opset)
+            infer_outputs(schema, proto, types, {}, [onnx.helper.make_opsetid("", opset)])
+        except onnx.shape_inference.InferenceError as error:
+            return f"its operands do not fit: {one_line(error)}"
+        except (onnx.checker.ValidationError, RuntimeError, ValueError, KeyError):
+            return None
+        return None
+
+
+def _spelled(value: Any) -> object:
+    """What tells an attribute from others: large values are told by what they are, not by what is in them."""
+    return repr(value) if isinstance(value, (int, float, str, bytes, list, tuple)) else id(value)
+
+
+def _once(known: dict[_Likeness, str | None], likeness: _Likeness, judge: Callable[[], str | None]) -> str | None:
+    if likeness not in known:
+        known[likeness] = judge()
+    return known[likeness]
+
+
+def _raise_if(reason: str | None) -> None:
     if reason is not None:
         raise UnsupportedError(reason)
-    _check_ranks(node, view)
-    for name in (node.name, *(tensor.name for tensor in node.outputs)):
-        check_name(name)
 
 
-def _check_ranks(node: Node, view: View) -> None:
-    for index in _VECTORS.get(node.op, ()):
-        rank = view.rank(node.inputs[index]) if index < len(node.inputs) and node.inputs[index].name else None
-        if rank is not None and rank != 1:
-            raise UnsupportedError(f"its input {index} has {rank} dimensions instead of one")
-    rank = view.rank(node.inputs[0]) if node.inputs and node.inputs[0].name else None
-    if rank is not None:
-        _check_axes(node, rank)
-    if node.op not in _SAME_RANK:
-        return
-    ranks = [rank for rank in map(view.rank, node.inputs) if rank is not None]
-    if len(set(ranks)) > 1:
-        raise UnsupportedError(f"its inputs have {', '.join(map(str, ranks))} dimensions instead of as many each")
+def _why_not_ranks(node: Node, view: View) -> str | None:
+    ranks = [view.rank(tensor) if tensor.name else None for tensor in node.inputs]
+    for index, rank in enumerate(ranks):
+        if index in _VECTORS.get(node.op, ()) and rank not in (None, 1):
+            return f"its input {index} has {rank} dimensions instead of one"
+    first = ranks[0] if ranks else None
+    reason = None if first is None else _why_not_axes(node, first)
+    known = [rank for rank in ranks if rank is not None]
+    if reason is None and node.op in _SAME_RANK and len(set(known)) > 1:
+        return f"its inputs have {', '.join(map(str, known))} dimensions instead of as many each"
+    return reason
 
 
-def _check_axes(node: Node, rank: int) -> None:
+def _why_not_axes(node: Node, rank: int) -> str | None:
     if rank < _LEAST_RANKS.get(node.op, 0):
-        raise UnsupportedError(f"its input 0 has {rank} dimensions, which are too few")
+        return f"its input 0 has {rank} dimensions, which are too few"
     for name in () if node.op in _OTHER_AXES else _AXES:
         axis = node.attrs.get(name)
         if isinstance(axis, int) and not -rank <= axis < rank:
-            raise UnsupportedError(f"its {name} {axis} does not exist in {rank} dimensions")
-
-
-def check_shapes(node: Node, view: View) -> None:
-    """Raises `UnsupportedError` where onnx's own inference finds that shapes or attributes do not belong together."""
-    if len(node.inputs) < 2 and not node.attrs:
-        return
-    opset = view.opset(node) or 1
-    proto = onnx.NodeProto(op_type=node.op)
-    proto.attribute.extend(encode(name, value) for name, value in node.attrs.items())
-    types: dict[str, onnx.TypeProto] = {}
-    for index, tensor in enumerate(node.inputs):
-        proto.input.append(str(index) if tensor.name else "")
-        dtype = view.dtype(tensor) if tensor.name else None
-        if dtype is not None and dtype.onnx is not None:
-            types[str(index)] = onnx.helper.make_tensor_type_proto(dtype.onnx, view.shape(tensor))
-    proto.output.extend(f"result {index}" for index in range(len(node.outputs)))
-    imports = [onnx.helper.make_opsetid("", opset)]
-    try:
-        schema = onnx.defs.get_schema(node.op, opset)
-        infer_outputs(schema, proto, types, {}, imports)
-    except onnx.shape_inference.InferenceError as error:
-        raise UnsupportedError(f"its operands do not fit: {one_line(error)}") from None
-    except (onnx.checker.ValidationError, RuntimeError, ValueError, KeyError):
-        return
+            return f"its {name} {axis} does not exist in {rank} dimensions"
+    return None
 
 
 def one_line(error: Exception) -> str:

@@ -17,7 +17,7 @@ from maxfold.model.openvino.reader import join_names, split_names
 from maxfold.model.openvino.text import precision, spell
 from maxfold.model.order import sorted_nodes
 from maxfold.model.view import View, domain_of
-from maxfold.passes.conversion.check import check_name, check_onnx, check_results, check_shapes
+from maxfold.passes.conversion.check import OnnxChecks, check_name, check_results
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.hints import hint_for
 from maxfold.passes.conversion.names import shapes_to_rt_info
@@ -138,10 +138,13 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
         if constant not in target.tensors:
             refusals.attempt("constant", constant.name, lambda constant=constant: _constant(constant, target, view))  # type: ignore[misc]
     refusals.attempt("graph", graph.name, partial(check_name, graph.name or ""))
-    returned = frozenset(graph.outputs)
+    returned, checks = frozenset(graph.outputs), OnnxChecks(view)
     for node in sorted_nodes(graph):
         refusals.attempt_node(
-            node, target, partial(_row, node, view, table), partial(_convert, node, target, view, returned)
+            node,
+            target,
+            partial(_row, node, view, table, checks),
+            partial(_convert, node, target, view, returned, checks),
         )
     for output in graph.outputs:
         refusals.attempt("graph output", output.name, partial(_check_output, output, model, view, ir_version))
@@ -159,7 +162,7 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
     return made
 
 
-def _row(node: Node, view: View, table: Any) -> Row:
+def _row(node: Node, view: View, table: Any, checks: OnnxChecks) -> Row:
     if view.is_function_call(node):
         raise UnsupportedError("it calls a model-local function; maxfold optimize --inline-functions replaces the call")
     try:
@@ -170,16 +173,16 @@ def _row(node: Node, view: View, table: Any) -> Row:
     unknown = sorted(set(node.attrs) - row.onnx_attributes)
     if unknown:
         raise UnsupportedError(f"its attribute {unknown[0]!r} is not covered")
-    check_onnx(node, view)
+    checks.before(node)
     return row
 
 
-def _convert(node: Node, target: Target, view: View, returned: frozenset[Tensor], row: Row) -> None:
+def _convert(node: Node, target: Target, view: View, returned: frozenset[Tensor], checks: OnnxChecks, row: Row) -> None:
     assert row.to_openvino is not None
     count = len(target.graph.nodes)
     row.to_openvino(OpenvinoSite(node, target, view))
     node_to_layer(node, target.graph.nodes[count:], target)
-    check_shapes(node, view)
+    checks.after(node)
     check_results(node, target.tensors, returned)
 
 
