@@ -27,6 +27,7 @@ def optimize(
     passes: given.Passes = None,
     skip: given.Skip = None,
     math: given.MathMode = None,
+    target: given.TargetRuntime = None,
     max_growth: given.MaxGrowth = None,
     keep: given.Keep = None,
     opset: given.Opset = None,
@@ -53,7 +54,8 @@ def optimize(
         "verify": verify, "dim": dim, "input-shape": input_shape,
         "verify-dim": verify_dim, "fold-quantized": fold_quantized, "inline-functions": inline_functions,
         "external-data": external_data, "jobs": jobs, "from": from_format,
-        "to": to_format, "passes": passes, "skip": skip, "math": math, "max-growth": max_growth, "keep": keep,
+        "to": to_format, "passes": passes, "skip": skip, "math": math, "target": target,
+        "max-growth": max_growth, "keep": keep,
         "opset": opset, "explain": explain, "report": report, "json": json, "quiet": quiet, "verbose": verbose,
     }  # fmt: skip
     options = resolve(flags, find_settings())

@@ -22,6 +22,7 @@ _KINDS: dict[str, values.Kind] = {
     "passes": values.names,
     "skip": values.names,
     "math": values.choice("exact", "relaxed"),
+    "target": values.choice("any", "onnxruntime", "openvino", "tensorrt"),
     "max-growth": values.size_bytes,
     "keep": values.texts,
     "opset": values.count,
@@ -82,6 +83,7 @@ class OptimizeOptions:
     passes: tuple[str, ...] | None = None
     skip: tuple[str, ...] = ()
     math: str = "exact"
+    target: str = "any"
     max_growth_bytes: int | None = None
     keep: tuple[str, ...] = ()
     opset: int | None = None

@@ -228,6 +228,14 @@ MathMode = Annotated[
         help="exact (the default) keeps every bit of every result; relaxed may change rounding.",
     ),
 ]  # fmt: skip
+TargetRuntime = Annotated[
+    _Text,
+    typer.Option(
+        "--target", metavar="any|onnxruntime|openvino|tensorrt", rich_help_panel=_REWRITING,
+        autocompletion=complete_choice("any", "onnxruntime", "openvino", "tensorrt"),
+        help="The runtime that is to run the model; any (the default) does what is good for all.",
+    ),
+]  # fmt: skip
 MaxGrowth = Annotated[
     _Text,
     typer.Option(

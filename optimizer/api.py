@@ -18,6 +18,7 @@ from maxfold.model.view import Math
 from maxfold.optimizer.pipeline import run_pipeline, select_passes
 from maxfold.optimizer.report import Report
 from maxfold.passes import Progress
+from maxfold.passes.targets import TARGETS, Target
 
 
 def load(source: str | Path | bytes | onnx.ModelProto | gs.Graph) -> Model:
@@ -76,6 +77,7 @@ def optimize(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     fold_quantized: bool = False,
     inline_functions: bool = False,
+    target: Target = "any",
     progress: Progress | None = None,
 ) -> Report:
     """Rewrites a model in place and tells what was done.
@@ -86,11 +88,14 @@ def optimize(
     `dims` gives open dimensions of the inputs a size, by symbol or as "input:axis", `input_shapes` gives inputs a whole
     shape: the one change of the interface, and only on request. With `fold_quantized`, weights that are quantized or in
     half precision may be widened; with `inline_functions`, calls of model-local functions become what they do.
+    `target` is the runtime that is to run the model: "onnxruntime", "openvino", "tensorrt", or "any" of them.
     `progress` is called with the pass and its steps done and known. Raises `ModelError` for a model that cannot be used
     or upgraded, or a name that does not exist.
     """
     if math not in ("exact", "relaxed"):
         raise ModelError(f"math is 'exact' or 'relaxed', not {math!r}")
+    if target not in TARGETS:
+        raise ModelError(f"target is one of {', '.join(TARGETS)}, not {target!r}")
     if isinstance(model, (str, Path, bytes)):
         raise TypeError("optimize works in place: load() the file first, and save() the model it gives")
     if isinstance(model, (onnx.ModelProto, gs.Graph)):
@@ -100,7 +105,7 @@ def optimize(
         adopt(loaded)
     options = {
         "max_growth_bytes": max_growth_bytes, "opset": opset, "fold_quantized": fold_quantized,
-        "inline_functions": inline_functions,
+        "inline_functions": inline_functions, "target": target,
     }  # fmt: skip
     selected = select_passes(passes, skip, options)
     fixed = fix_dimensions(loaded, dims or {}, input_shapes or {}) if dims or input_shapes else 0

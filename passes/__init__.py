@@ -58,6 +58,7 @@ from maxfold.passes.settle_reshapes import SettleReshapes
 from maxfold.passes.share_constants import ShareConstants
 from maxfold.passes.sort_nodes import SortNodes
 from maxfold.passes.unroll_loop import UnrollLoop
+from maxfold.passes.unsign_activations import UnsignActivations
 from maxfold.passes.upgrade_opset import UpgradeOpset
 
 CATALOGUE: tuple[type[Pass], ...] = (
@@ -82,6 +83,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     RemoveNoOpGather,
     MergeRepeats,
     RemoveNoOpPad,
+    UnsignActivations,
     MergePads,
     RemoveNoOpConcat,
     FlattenConcats,

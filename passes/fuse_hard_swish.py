@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.graph import Node, Tensor
@@ -11,6 +12,7 @@ from maxfold.passes.driver import RulePass
 from maxfold.passes.nodes import made_by, number
 from maxfold.passes.patterns import Fused, absorbed, clip_bounds, factor, is_about, is_type, orders, scalar_maker
 from maxfold.passes.rule import Decline, Match, Rule, frozen
+from maxfold.passes.targets import Target
 
 _HARD_SIGMOID_OPSET = 6
 _HARD_SWISH_OPSET = 14
@@ -21,9 +23,10 @@ _REASON = "{} rounds differently; only with --math relaxed"
 class ClipToHardSigmoid(Rule):
     """Clip(x + a, 0, h) / h is HardSigmoid(x) with alpha 1/h and beta a/h; y * Clip(x + a, 0, h) / h is y times that.
 
-    Removes two nodes.
+    Removes two nodes. Before operator set 14 parts of a HardSwish stay unless `target` is "onnxruntime".
     """
 
+    target: Target = "any"
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Clip")})
 
     def match(self, node: Node, view: View) -> Match | Decline | None:
@@ -43,8 +46,8 @@ class ClipToHardSigmoid(Rule):
             return None
         if not is_type(inner.variable, ("FLOAT",), view):
             return Decline(f"{inner.variable.name!r} is not known to be float32")
-        if opset < _HARD_SWISH_OPSET and _is_gate(found, inner.variable, view):
-            return Decline("of a HardSwish, which runtimes fuse in other forms where the operator set does not have it")
+        if opset < _HARD_SWISH_OPSET and self.target != "onnxruntime" and _is_gate(found, inner.variable, view):
+            return Decline("of a HardSwish, which runtimes fuse in other forms; with --target onnxruntime")
         return absorbed(found, view, _REASON.format("HardSigmoid"))
 
 
@@ -102,13 +105,15 @@ class HardSigmoidToHardSwish(Rule):
         return None
 
 
+@dataclass(frozen=True)
 class FuseHardSwish(RulePass):
-    """HardSigmoid and HardSwish from their parts."""
+    """`target`: the runtime that is to run the model, which decides on HardSwish before its operator set."""
 
+    target: Target = "any"
     name: ClassVar[str] = "fuse-hard-swish"
     summary: ClassVar[str] = "make HardSigmoid and HardSwish of their parts"
     mode: ClassVar[str] = "relaxed"
 
     def rules(self) -> Sequence[Rule]:
         """The first makes what the second looks for."""
-        return (ClipToHardSigmoid(), HardSigmoidToHardSwish())
+        return (ClipToHardSigmoid(self.target), HardSigmoidToHardSwish())

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.graph import Node
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
-from maxfold.passes.nodes import bypassed, integers, operand
+from maxfold.passes.nodes import bypassed, integers, made_by, operand
 from maxfold.passes.rule import Decline, Match
+from maxfold.passes.targets import Target
 
 # From these operator sets on the attribute had another name, and then was an input.
 _RENAMED_OPSET = 2
 _INPUT_OPSET = 11
 
 
+@dataclass(frozen=True)
 class RemoveNoOpPad(SingleRulePass):
-    """Every pad is 0, as a constant or as derived, whatever the mode. Removes one node."""
+    """Every pad is 0, as a constant or as derived, whatever the mode. Removes one node.
 
+    One between DequantizeLinear and QuantizeLinear of INT8 stays unless `target` is "onnxruntime": without it ONNX
+    Runtime has a quantized tensor with several readers, and no longer fuses the operators around.
+    """
+
+    target: Target = "any"
     name: ClassVar[str] = "remove-no-op-pad"
     summary: ClassVar[str] = "remove Pad that pads by nothing"
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Pad")})
@@ -27,7 +35,19 @@ class RemoveNoOpPad(SingleRulePass):
         source = operand(node, 0)
         if source is None or not _pads_nothing(node, view):
             return None
+        if self.target != "onnxruntime" and _is_quantized(node, view):
+            return Decline("between quantized operators, which runtimes fuse with it; goes with --target onnxruntime")
         return bypassed(node, source, view)
+
+
+def _is_quantized(node: Node, view: View) -> bool:
+    """Whether a signed quantized tensor that others read too is dequantized for a node, and quantized behind it."""
+    maker = made_by(node.inputs[0], "DequantizeLinear", view)
+    if maker is None:
+        return False
+    dtype = view.dtype(maker.inputs[0])
+    quantizes = any(view.is_operator(reader, "QuantizeLinear") for reader in view.consumers(node.outputs[0]))
+    return quantizes and (dtype is None or dtype.name == "INT8")
 
 
 def _pads_nothing(node: Node, view: View) -> bool:

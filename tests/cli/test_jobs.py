@@ -57,9 +57,12 @@ def dying_attempt(task: Task, options: OptimizeOptions) -> Result:
     return attempt(task, options, Progress())
 
 
+# What runs in the background of a shell without job control is started with interrupts ignored.
 STARTER = """
-import pathlib, time
+import pathlib, signal, time
 from maxfold.cli import app, work
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def wait(self):
     pathlib.Path("working").touch()

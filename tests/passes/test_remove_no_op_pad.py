@@ -52,3 +52,14 @@ def test_between_input_and_output_it_stays() -> None:
     assert outcome("remove-no-op-pad", source).reasons == [
         "'y' is a graph output and 'a' is not made by a node beside it"
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "changes"), [(np.int8, "any", 0), (np.int8, "onnxruntime", 1), (np.uint8, "any", 1)]
+)
+def test_between_quantized_operators(kind: type, target: str, changes: int) -> None:
+    body = "d = DequantizeLinear(x, s, z)\n p = Pad(d, none)\n y = QuantizeLinear(p, s, z)"
+    name = np.dtype(kind).name
+    constants = {"s": np.array(0.5, np.float32), "z": np.array(1, kind), "none": np.zeros(4, np.int64)}
+    source = model(f"g ({name}[N,4] x) => ({name}[N,4] y) {{ {body} }}", constants=constants)
+    assert outcome("remove-no-op-pad", source, target=target).changes == changes
