@@ -82,7 +82,11 @@ def test_any_number_of_operands(op: str, count: int, tmp_path: Path) -> None:
     model, values = judged.one_node(op, inputs, opset=13, dynamic=list(inputs))
     judged.assert_same_in_openvino(model, values, tmp_path, rtol=1e-6)
     operations = elementwise.layers(tmp_path / "made.xml")
-    assert len(operations) == (0 if count == 1 else 3 if op == "Mean" else 2)
+    if count == 1:
+        # An output that is an input under another name keeps its own by a conversion to the same type.
+        assert [name for name, _ in operations] == ["Convert"]
+        return
+    assert len(operations) == (3 if op == "Mean" else 2)
 
 
 def test_integers_divide_towards_zero(tmp_path: Path) -> None:
