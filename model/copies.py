@@ -6,7 +6,7 @@ Source: the ONNX IR specification, "Functions".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import onnx
@@ -28,7 +28,7 @@ from maxfold.model.graph import (
 )
 from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.names import NameAllocator
-from maxfold.model.records import frozen_value
+from maxfold.model.records import frozen_value, record
 
 
 @frozen_value
@@ -63,7 +63,7 @@ def copy_body(function: Function, values: Mapping[str, Argument], scope: Graph, 
     return body
 
 
-@dataclass
+@record
 class _Copier:
     values: Mapping[str, Argument]
     scope: Graph

@@ -11,7 +11,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["frozen", "frozen_value"]
+__all__ = ["frozen", "frozen_value", "record"]
 
 _Class = TypeVar("_Class", bound=type)
 _lock = threading.RLock()
@@ -26,6 +26,10 @@ if not TYPE_CHECKING:
         """A frozen dataclass, compared by value."""
         return _finished_later(owner, {"frozen": True})
 
+    def record(owner: _Class) -> _Class:
+        """A dataclass whose fields change, compared by identity."""
+        return _finished_later(owner, {"eq": False})
+
 elif sys.version_info >= (3, 11):
     from typing import dataclass_transform
 
@@ -39,9 +43,15 @@ elif sys.version_info >= (3, 11):
         """A frozen dataclass, compared by value."""
         return owner
 
+    @dataclass_transform(field_specifiers=(field,))
+    def record(owner: _Class) -> _Class:
+        """A dataclass whose fields change, compared by identity."""
+        return owner
+
 else:
     from dataclasses import dataclass as frozen
     from dataclasses import dataclass as frozen_value
+    from dataclasses import dataclass as record
 
 
 # What is not finished yet, and its options.

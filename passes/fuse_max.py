@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, TypeGuard
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from maxfold.model.data import Array
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.records import record
 from maxfold.model.view import View
 from maxfold.passes import kernels
 from maxfold.passes.driver import RulePass
@@ -56,7 +57,7 @@ class FusedMax:
             edit.remove_node(node)
 
 
-@dataclass(slots=True)
+@record
 class _Tree:
     """The operands of a tree of Max nodes, in order, and why it ends where it does."""
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from maxfold.model.edit import Edit
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.order import node_reads
+from maxfold.model.records import record
 from maxfold.model.splice import why_kept_inside
 from maxfold.model.view import View
 from maxfold.passes.numbering import Numbering
@@ -31,7 +32,7 @@ _APART = frozenset(
 )  # fmt: skip
 
 
-@dataclass(slots=True, eq=False)
+@record
 class _Group:
     """Nodes of both branches that compute the same; the first one, of the first branch, may be moved."""
 
@@ -39,7 +40,7 @@ class _Group:
     is_moved: bool = True
 
 
-@dataclass(slots=True, eq=False)
+@record
 class _Plan:
     """What is moved out of the first branch, and which results are read in front of the If.
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Function, Graph, Node, Tensor, new_variable, scopes_of, subgraphs
 from maxfold.model.model import ONNX_DOMAINS, Model
+from maxfold.model.records import record
 from maxfold.model.splice import why_kept_inside, why_not_moved, why_not_replaced
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 
@@ -47,7 +48,7 @@ class InlineFunctions(Pass):
         return PassResult(self.name, changes, tuple(inliner.declines), time.perf_counter() - started)
 
 
-@dataclass
+@record
 class _Inliner:
     edit: Edit
     declines: list[DeclineRecord] = field(default_factory=list)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from maxfold.model.data import Array
 from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.records import record
 from maxfold.model.view import View
 from maxfold.passes.affine import is_precise, scaled, why_not_weight
 from maxfold.passes.driver import named_results
@@ -48,7 +49,7 @@ _LARGEST_FACTOR = 2.0**32
 Place = tuple[Node, int]
 
 
-@dataclass(slots=True)
+@record
 class Scaling:
     """The constants to multiply, by the node and input that read them, and by what. `root` is left as it is.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from maxfold.model.records import frozen, frozen_value
+from maxfold.model.records import field, frozen, frozen_value, record
 
 
 @frozen_value
@@ -75,6 +75,22 @@ def test_compared_by_identity() -> None:
     assert found.others == ()
     assert found != Found(1)
     assert len({found, Found(1)}) == 2
+
+
+def test_fields_of_records_change() -> None:
+    @record
+    class Plan:
+        nodes: list[int] = field(default_factory=list)
+        is_done: bool = False
+
+        def __post_init__(self) -> None:
+            self.nodes = [*self.nodes, 0]
+
+    plan = Plan([1])
+    plan.is_done = True
+    assert (plan.nodes, plan.is_done) == ([1, 0], True)
+    assert (Plan().nodes, Plan().is_done) == ([0], False)
+    assert plan != Plan([1])
 
 
 def test_wrong_arguments_are_refused() -> None:
