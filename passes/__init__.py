@@ -57,6 +57,7 @@ from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 from maxfold.passes.settle_reshapes import SettleReshapes
 from maxfold.passes.share_constants import ShareConstants
 from maxfold.passes.sort_nodes import SortNodes
+from maxfold.passes.trim_scales import TrimScales
 from maxfold.passes.unroll_loop import UnrollLoop
 from maxfold.passes.unsign_activations import UnsignActivations
 from maxfold.passes.upgrade_opset import UpgradeOpset
@@ -113,6 +114,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     MergeEqualValues,
     HoistFromBranches,
     # What moves constants and factors comes when all patterns have been found, see runtime_patterns.
+    TrimScales,
     RemoveNeutralOperand,
     FuseAddPass,
     FuseArithmetic,

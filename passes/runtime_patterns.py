@@ -18,17 +18,23 @@ from maxfold.passes.root_mean_square import root_mean_square
 
 # How far constants of a pattern may be from the exact ones: some exporters write few digits, or half precision.
 _TOLERANCE = 1e-2
+NORMALIZATIONS = ("LayerNormalization", "RMSNormalization")
+
+
+def pattern_of(node: Node, view: View) -> str | None:
+    """The pattern that a node is part of, None where it is part of none."""
+    return view.remembered(_protected).get(node)
 
 
 def why_protected(node: Node, view: View) -> str | None:
     """Why a node has to stay what it is: it is part of a pattern that runtimes fuse. None where it is not."""
-    name = view.remembered(_protected).get(node)
+    name = pattern_of(node, view)
     return None if name is None else f"part of a {name}, left as runtimes fuse it"
 
 
 def is_protected(node: Node, view: View) -> bool:
     """Whether a node is part of a pattern that runtimes fuse."""
-    return node in view.remembered(_protected)
+    return pattern_of(node, view) is not None
 
 
 def _protected(view: View) -> dict[Node, str]:
@@ -60,7 +66,7 @@ def _normalization(node: Node, view: View) -> _Found:
     is_centred = minus is not None and mean is not None and mean.inputs[0] is minus.inputs[0]
     if is_centred and minus is not None and mean is not None:
         nodes += [minus, mean]
-    yield ("LayerNormalization" if is_centred else "RMSNormalization"), [*nodes, *_tail(node, is_centred, view)]
+    yield NORMALIZATIONS[0 if is_centred else 1], [*nodes, *_tail(node, is_centred, view)]
 
 
 def _tail(node: Node, is_centred: bool, view: View) -> Iterator[Node]:

@@ -110,6 +110,17 @@ def test_normalizations(form: str, opset: int, neutral: bool, around: str, tmp_p
 
 
 @pytest.mark.parametrize("opset", OPSETS)
+def test_scales_with_leading_axes(opset: int, tmp_path: Path) -> None:
+    source = build(NORMALIZATIONS["layer"], opset, neutral=False, around="nothing")
+    for tensor in source.graph.initializer:
+        if tensor.name in ("gamma", "beta"):
+            tensor.dims[:] = [1, 1, 8]
+    assert not after_fusions(source, tmp_path / "before.onnx")["LayerNormalization"]
+    optimize(source)
+    assert after_fusions(source, tmp_path / "after.onnx") == {"LayerNormalization": 1}
+
+
+@pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("form", GATES)
 def test_gates(form: str, opset: int, around: str, tmp_path: Path) -> None:
