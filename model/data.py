@@ -25,6 +25,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 # A sparse tensor of few bytes may say that it has any number of elements.
 _MAX_DENSE_BYTES = 1 << 30
+# Values of fewer bytes are kept once they are computed.
+_SMALL_BYTES = 1 << 14
+# New weights are computed in pieces of about this many elements, which stay in the processor's cache.
+_PIECE_ELEMENTS = 1 << 17
+# Constants that are computed one from another when they are written; each is computed again for the next.
+_MOST_STEPS = 4
 
 
 # numpy's limit. Formats have none.
@@ -107,20 +113,80 @@ class StoredData(RegionData):
         return self.region
 
 
-def computed(dtype: DType, shape: tuple[int, ...], compute: Callable[[], Array]) -> StoredData:
-    """Values of whole bytes or packed ones that are computed when they are written, or asked for; each time anew."""
+def computed(
+    dtype: DType, shape: tuple[int, ...], compute: Callable[[], Array], sources: Iterable[TensorData] = ()
+) -> TensorData:
+    """Values of whole bytes or packed ones that are computed when they are written, or asked for; each time anew.
+
+    `sources` are the constants that they are computed from: what would be computed over and over again, along a chain
+    of such constants, is computed now.
+    """
+    depth = _depth(sources)
+    if depth > _MOST_STEPS:
+        return ArrayData(compute(), dtype)
     nbytes = dtype.nbytes(math.prod(shape))
-    source = ComputedSource(nbytes, lambda: raw_bytes(compute(), dtype))
+    source = ComputedSource(nbytes, nbytes, lambda _: raw_view(compute(), dtype), depth)
     return StoredData(Region(source, 0, nbytes), dtype, shape, RAW_DATA)
+
+
+def computed_rows(
+    dtype: DType, shape: tuple[int, ...], compute: Callable[[slice], Array], sources: Iterable[TensorData] = ()
+) -> TensorData:
+    """As `computed`, a few rows of the first axis at a time; each element takes a whole number of bytes."""
+    depth = _depth(sources)
+    rows = rows_at_once(shape)
+    parts = [slice(start, min(start + rows, shape[0])) for start in range(0, shape[0], rows)]
+    if depth > _MOST_STEPS:
+        result = np.empty(shape, dtype.numpy)
+        for part in parts:
+            result[part] = compute(part)
+        return ArrayData(result, dtype)
+    nbytes, row_nbytes = dtype.nbytes(math.prod(shape)), dtype.nbytes(math.prod(shape[1:]))
+    source = ComputedSource(nbytes, rows * row_nbytes, lambda index: raw_view(compute(parts[index]), dtype), depth)
+    return StoredData(Region(source, 0, nbytes), dtype, shape, RAW_DATA)
+
+
+def rows_at_once(shape: tuple[int, ...], elements: int = _PIECE_ELEMENTS) -> int:
+    """How many rows of the first axis have about so many elements."""
+    return max(1, elements // max(1, math.prod(shape[1:])))
+
+
+def _depth(sources: Iterable[TensorData]) -> int:
+    regions = (data.region.source for data in sources if isinstance(data, RegionData))
+    return 1 + max((source.depth for source in regions if isinstance(source, ComputedSource)), default=0)
+
+
+def is_small(dtype: DType, shape: tuple[int, ...]) -> bool:
+    """Whether values are kept once they are computed, since keeping how to compute them costs as much."""
+    return dtype.nbytes(math.prod(shape)) < _SMALL_BYTES
+
+
+def read_rows(data: TensorData, part: slice) -> Array:
+    """Rows of the first axis, from start to stop; only they are read where that can be."""
+    found = _plain_layout(data)
+    if found is None or not data.shape[0]:
+        return data.array()[part]
+    region, dtype = found
+    count, row_nbytes = part.stop - part.start, region.nbytes // data.shape[0]
+    read = region.source.fetch(region.offset + part.start * row_nbytes, count * row_nbytes)
+    return np.frombuffer(read, dtype).reshape(count, *data.shape[1:])
 
 
 def read_array(data: TensorData) -> Array:
     """The values, not through the map of the file: pages that are mapped stay in memory."""
-    if not isinstance(data, StoredData) or data.dtype is None or data.dtype.is_packed or data.dtype.kind == "opaque":
+    found = _plain_layout(data)
+    if found is None:
         return data.array()
     check_rank(data.shape)
-    region = data.region
-    return np.frombuffer(region.source.read(region.offset, region.nbytes), data.dtype.numpy).reshape(data.shape)
+    region, dtype = found
+    return np.frombuffer(region.source.fetch(region.offset, region.nbytes), dtype).reshape(data.shape)
+
+
+def _plain_layout(data: TensorData) -> tuple[Region, np.dtype[Any]] | None:
+    """Where the stored bytes are those of an array: the bytes, and the type of its elements."""
+    if not isinstance(data, StoredData) or data.dtype is None or data.dtype.is_packed or data.dtype.kind == "opaque":
+        return None
+    return data.region, data.dtype.numpy
 
 
 class ProtoData(TensorData):
@@ -274,6 +340,13 @@ def raw_bytes(array: Array, dtype: DType) -> bytes:
     codes = np.ascontiguousarray(array, dtype.numpy).view(np.uint8).reshape(-1)
     bits = np.unpackbits(codes, bitorder="little").reshape(-1, 8)[:, : dtype.bits]
     return np.packbits(bits, bitorder="little").tobytes()
+
+
+def raw_view(array: Array, dtype: DType) -> memoryview:
+    """As `raw_bytes`, of the array itself where it has that layout."""
+    if dtype.is_packed or array.dtype != dtype.numpy.newbyteorder("<") or not array.flags.c_contiguous:
+        return memoryview(raw_bytes(array, dtype))
+    return memoryview(array.reshape(-1).view(np.uint8)) if array.size else memoryview(b"")  # type: ignore[arg-type]
 
 
 def check_size(proto: onnx.TensorProto, stored_nbytes: int | None = None) -> None:

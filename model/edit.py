@@ -122,9 +122,10 @@ class Edit(View):
                 found[node] = found[before]
         return node
 
-    def add_constant(self, array: Array, *, like: Tensor) -> Constant:
+    def add_constant(self, values: Array | TensorData, *, like: Tensor) -> Constant:
         """A new constant in the scope of `like`, named after it."""
-        constant = new_constant(self._names.fresh(f"{like.name}_constant"), ArrayData(array), like.scope)
+        data = values if isinstance(values, TensorData) else ArrayData(values)
+        constant = new_constant(self._names.fresh(f"{like.name}_constant"), data, like.scope)
         like.scope.constants.append(constant)
         self._uses[constant] = 0
         return constant

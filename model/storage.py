@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar
@@ -36,35 +36,96 @@ class Source:
         """A copy of a range."""
         return bytes(self.view(offset, nbytes))
 
+    def fetch(self, offset: int, nbytes: int) -> bytes | memoryview:
+        """A range, not through the map of a file: pages that are mapped stay in memory."""
+        return self.read(offset, nbytes)
+
+    def sample(self, offset: int, nbytes: int) -> bytes:
+        """A few bytes, to compare them."""
+        return self.read(offset, nbytes)
+
     def copy_to(self, offset: int, nbytes: int, target: BinaryIO) -> None:
         """Writes a range to a file object."""
         write_all(target, self.view(offset, nbytes))
 
 
 class ComputedSource(Source):
-    """Bytes that are computed when somebody asks for them, and kept only while they are the last ones asked for.
+    """Bytes that are computed a piece at a time when somebody asks for them; the last piece alone is kept.
 
-    `compute` gives the same `nbytes` bytes each time. So rearranged weights take memory one at a time.
+    `compute(index)` gives the bytes from `index * piece_nbytes` on, the same each time. So new weights take memory one
+    at a time, or a piece of one. `depth` counts the sources of this kind that it is computed from, one from another.
     """
 
-    _last: ClassVar[tuple[ComputedSource, memoryview] | None] = None
+    _last: ClassVar[tuple[ComputedSource, int, memoryview] | None] = None
 
-    def __init__(self, nbytes: int, compute: Callable[[], bytes]) -> None:
+    def __init__(self, nbytes: int, piece_nbytes: int, compute: Callable[[int], memoryview], depth: int = 1) -> None:
         self.name = "<computed>"
         self.size = nbytes
+        self.depth = depth
+        self._piece_nbytes = max(1, piece_nbytes)
         self._compute = compute
+        self._samples: dict[tuple[int, int], bytes] = {}
+        self._digest: bytes | None = None
 
     def view(self, offset: int, nbytes: int) -> memoryview:
-        last = ComputedSource._last
-        if last is None or last[0] is not self:
-            # The one before goes first.
-            ComputedSource._last = last = None
-            last = ComputedSource._last = (self, memoryview(self._compute()))
-        return last[1][offset : offset + nbytes]
+        first, start = divmod(offset, self._piece_nbytes)
+        if start + nbytes <= self._piece_nbytes:
+            return self._piece(first)[start : start + nbytes]
+        found = memoryview(bytearray(nbytes))
+        done = 0
+        while done < nbytes:
+            part = self._piece(first)[start : start + nbytes - done]
+            found[done : done + len(part)] = part
+            done += len(part)
+            first, start = first + 1, 0
+        return found.toreadonly()
 
     def copy_to(self, offset: int, nbytes: int, target: BinaryIO) -> None:
-        super().copy_to(offset, nbytes, target)
+        write = _writer(target)
+        while nbytes:
+            index, start = divmod(offset, self._piece_nbytes)
+            taken = min(nbytes, self._piece_nbytes - start)
+            write(self._piece(index)[start : start + taken])
+            offset, nbytes = offset + taken, nbytes - taken
         ComputedSource._last = None
+
+    def fetch(self, offset: int, nbytes: int) -> bytes | memoryview:
+        return self.view(offset, nbytes)
+
+    def sample(self, offset: int, nbytes: int) -> bytes:
+        """A few bytes, which are kept: they are compared again and again."""
+        found = self._samples.get((offset, nbytes))
+        if found is None:
+            found = self._samples[offset, nbytes] = self.read(offset, nbytes)
+        return found
+
+    def digest(self) -> bytes:
+        """What two sources are compared by without both of them being computed at once: computed once."""
+        if self._digest is None:
+            self._digest = digest_of(self._pieces())
+        return self._digest
+
+    def _pieces(self) -> Iterator[memoryview]:
+        for index in range(-(-self.size // self._piece_nbytes)):
+            yield self._piece(index)
+
+    def _piece(self, index: int) -> memoryview:
+        last = ComputedSource._last
+        if last is None or last[0] is not self or last[1] != index:
+            # The one before goes first.
+            ComputedSource._last = last = None
+            last = ComputedSource._last = (self, index, self._compute(index).toreadonly())
+        return last[2]
+
+
+def digest_of(parts: Iterable[bytes | memoryview]) -> bytes:
+    """A digest of bytes that come in parts: equal only for equal bytes."""
+    from hashlib import blake2b
+
+    digest = blake2b()
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
 
 
 class FileSource(Source):
@@ -165,9 +226,15 @@ class Region:
         for start in range(0, self.nbytes, CHUNK_BYTES):
             yield self.source.read(self.offset + start, min(CHUNK_BYTES, self.nbytes - start))
 
+    def digest(self) -> bytes:
+        """A digest of the bytes; that of a computed source is computed once."""
+        if isinstance(self.source, ComputedSource) and (self.offset, self.nbytes) == (0, self.source.size):
+            return self.source.digest()
+        return digest_of(self.chunks())
+
     def sample(self, nbytes: int) -> bytes:
         """The first, middle and last `nbytes` bytes: cheap to compare before comparing everything."""
         if self.nbytes <= 3 * nbytes:
-            return self.source.read(self.offset, self.nbytes)
+            return self.source.sample(self.offset, self.nbytes)
         starts = (0, (self.nbytes - nbytes) // 2, self.nbytes - nbytes)
-        return b"".join(self.source.read(self.offset + start, nbytes) for start in starts)
+        return b"".join(self.source.sample(self.offset + start, nbytes) for start in starts)

@@ -5,13 +5,23 @@ The weights that take them in are computed in float64 and rounded once.
 
 from __future__ import annotations
 
-import math
+import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
-from maxfold.model.data import Array, SparseData
+from maxfold.model.data import (
+    Array,
+    ArrayData,
+    SparseData,
+    TensorData,
+    computed_rows,
+    is_small,
+    read_rows,
+    rows_at_once,
+)
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.records import frozen_value
 from maxfold.model.view import View
@@ -19,12 +29,15 @@ from maxfold.passes.driver import named_results
 from maxfold.passes.nodes import integer, number, operand
 from maxfold.passes.runtime_patterns import why_protected
 
+Factor = Callable[[slice], Array]
 AFFINE_OPERATORS = ("Mul", "Div", "Add", "Sub", "Neg", "BatchNormalization")
 
 # From this operator set on binary operators broadcast as numpy does; before, by attributes.
 _BROADCASTING_OPSET = 7
-# Weights are widened to float64 in pieces of about this many elements.
+# Weights are widened to float64 in pieces of about this many elements; sums over rows depend on it in the last place.
 _PIECE_ELEMENTS = 1 << 20
+# As many as stay in the processor's cache, where elements do not depend on others.
+_CACHED_ELEMENTS = 1 << 17
 # The distance of neighbours near 1 by bytes of the type, the coarser one of bfloat16 for two.
 _STEPS = {2: 2.0**-7, 4: 2.0**-23, 8: 2.0**-52}
 
@@ -168,45 +181,60 @@ def uses_of(steps: Iterable[Affine], others: Iterable[Tensor | None]) -> Counter
     return uses
 
 
-def pieces(weight: Array) -> Iterator[tuple[slice, Array]]:
-    """A weight in float64, a few rows of its first axis at a time."""
-    rows = max(1, _PIECE_ELEMENTS // max(1, math.prod(weight.shape[1:])))
+def pieces(weight: TensorData, elements: int = _PIECE_ELEMENTS) -> Iterator[tuple[slice, Array]]:
+    """A weight in float64, rows of its first axis of about so many elements at a time."""
+    rows = rows_at_once(weight.shape, elements)
     for start in range(0, weight.shape[0], rows):
-        part = slice(start, start + rows)
-        yield part, weight[part].astype(np.float64)
+        part = slice(start, min(start + rows, weight.shape[0]))
+        yield part, read_rows(weight, part).astype(np.float64)
 
 
-def scaled(weight: Array, factor: Array, summed: tuple[int, ...] = ()) -> Array | None:
+def scaled(weight: TensorData, factor: Factor, summed: tuple[int, ...] = ()) -> TensorData | None:
     """weight * factor, computed in float64 and rounded once; None where that overflows or loses precision.
 
-    `factor` has the rank of the weight and broadcasts to its shape. `summed` are the axes along which products of the
-    weight are added up: the error of a number too small for its type is measured by the largest one along them.
+    `factor` gives what rows of the first axis are multiplied by, which broadcasts to them. `summed` are the axes along
+    which products of the weight are added up: the error of a number too small for its type is measured by the largest
+    one along them. A large result is computed again when it is written.
     """
-    result = np.empty(weight.shape, weight.dtype)
+    assert weight.dtype is not None
+    dtype = weight.dtype.numpy
+    kept: list[Array] | None = [] if is_small(weight.dtype, weight.shape) else None
     largest: Array = np.zeros(())
     error: Array = np.zeros(())
-    for part, values in pieces(weight):
+    for part, values in pieces(weight, _CACHED_ELEMENTS):
         with np.errstate(all="ignore"):
-            products = values * (factor if factor.shape[0] == 1 else factor[part])
-        piece = rounded(products, weight.dtype)
+            products = values * factor(part)
+        piece = rounded(products, dtype)
         if piece is None:
             return None
-        result[part] = piece
+        if kept is not None:
+            kept.append(piece)
         found = _largest(products, summed), _largest(piece.astype(np.float64) - products, summed)
         # Rows of other pieces belong to the same sums only where the first axis is summed.
         largest, error = (np.maximum(largest, found[0]), np.maximum(error, found[1])) if 0 in summed else found
-        if 0 not in summed and _is_lost(largest, error, weight):
+        if 0 not in summed and _is_lost(largest, error, dtype):
             return None
-    return None if _is_lost(largest, error, weight) else result
+    if _is_lost(largest, error, dtype):
+        return None
+    if kept is not None:
+        return ArrayData(np.concatenate(kept) if kept else np.empty(weight.shape, dtype), weight.dtype)
+    return computed_rows(weight.dtype, weight.shape, functools.partial(_product, weight, factor), [weight])
+
+
+def _product(weight: TensorData, factor: Factor, part: slice) -> Array:
+    assert weight.dtype is not None
+    with np.errstate(all="ignore"):
+        product: Array = (read_rows(weight, part).astype(np.float64) * factor(part)).astype(weight.dtype.numpy)
+    return product
 
 
 def _largest(values: Array, summed: tuple[int, ...]) -> Array:
     return np.asarray(np.max(np.abs(values), axis=summed, initial=0.0) if summed else np.abs(values))
 
 
-def _is_lost(largest: Array, error: Array, weight: Array) -> bool:
+def _is_lost(largest: Array, error: Array, dtype: np.dtype[Any]) -> bool:
     # In a type's normal range half of this is never exceeded.
-    return bool((error > _STEPS[weight.dtype.itemsize] * largest).any())
+    return bool((error > _STEPS[dtype.itemsize] * largest).any())
 
 
 def is_precise(result: Array, exact: Array) -> bool:

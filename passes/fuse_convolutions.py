@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxfold.model.data import Array
+from maxfold.model.data import Array, TensorData
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.records import frozen_value
@@ -17,6 +17,7 @@ from maxfold.passes.affine import (
     AFFINE_OPERATORS,
     Affine,
     Channels,
+    Factor,
     affine,
     composed,
     pieces,
@@ -41,7 +42,7 @@ class FusedConvolution:
     convolution: Node
     removed: tuple[Node, ...]
     x: Tensor
-    weight: Array | None
+    weight: TensorData | None
     bias: Array | None
 
     def apply(self, edit: Edit) -> None:
@@ -86,15 +87,19 @@ class _Convolution:
         first, second = self.weight.data.shape[:2]
         return second * self.group if self.is_transposed else first
 
-    def factor(self, scale_in: Array, scale_out: Array) -> Array:
-        """What each weight is multiplied by: scales of input and output channels, in the weight's rank."""
+    def factor(self, scale_in: Array, scale_out: Array) -> Factor:
+        """What rows of the weight are multiplied by: scales of input and output channels, in the weight's rank."""
         ones = (1,) * (self.rank - 2)
-        inputs, outputs = scale_in.reshape(self.group, -1), scale_out.reshape(self.group, -1)
-        if self.is_transposed:
-            table = inputs[:, :, None] * outputs[:, None, :]
-        else:
-            table = outputs[:, :, None] * inputs[:, None, :]
-        return table.reshape(*self.weight.data.shape[:2], *ones)
+        by_row, by_column = (scale_in, scale_out) if self.is_transposed else (scale_out, scale_in)
+        columns = by_column.reshape(self.group, -1)
+        rows_per_group = self.weight.data.shape[0] // self.group
+
+        def rows(part: slice) -> Array:
+            groups = np.arange(part.start, part.stop) // rows_per_group
+            table: Array = by_row[part, None] * columns[groups]
+            return table.reshape(*table.shape, *ones)
+
+        return rows
 
     def summed(self, *, by_input: bool) -> tuple[int, ...]:
         """The axes of the weight whose products are added up, input channels left out where each has its own scale."""
@@ -103,7 +108,7 @@ class _Convolution:
 
     def response(self, level: Array) -> Array:
         """What an input that is `level` everywhere in each channel gives in each output channel, without pads."""
-        weight = self.weight.values
+        weight = self.weight.data
         sums = np.empty(weight.shape[:2])
         for part, values in pieces(weight):
             sums[part] = values.reshape(*values.shape[:2], -1).sum(axis=2)
@@ -183,7 +188,7 @@ class FuseConvolutions(Growing, SingleRulePass):
             if scales:
                 by_input = any(step.scales for step in before)
                 factor = convolution.factor(scale_in, scale_out)
-                new_weight = scaled(weight.values, factor, convolution.summed(by_input=by_input))
+                new_weight = scaled(weight.data, factor, convolution.summed(by_input=by_input))
             if shifts:
                 total = np.zeros(convolution.channels_out)
                 if convolution.bias is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from maxfold.model.data import Array
+from maxfold.model.data import Array, TensorData
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.inference.symbolic import Dim
@@ -172,7 +173,7 @@ class FusedProduct:
     inner: tuple[Node, ...]
     source: Tensor
     flatten: Node | None
-    weight: Array | None
+    weight: TensorData | None
     bias: Array | None
 
     def apply(self, edit: Edit) -> None:
@@ -254,14 +255,15 @@ class ScaledProduct(Rule):
         new_weight = new_bias = None
         with np.errstate(all="ignore"):
             if scales:
-                factor = np.expand_dims(scale_in, 1 - axis) * np.expand_dims(scale_out, axis)
-                new_weight = scaled(weight.values, factor, () if before.steps else (axis,))
+                by_row, by_column = (scale_out, scale_in) if is_transposed else (scale_in, scale_out)
+                factor = functools.partial(_outer, by_row, by_column)
+                new_weight = scaled(weight.data, factor, () if before.steps else (axis,))
             if shifts:
                 start = np.zeros(columns)
                 if isinstance(old, Constant):
                     start = start + old.values.astype(np.float64).reshape(-1) * number(node, "beta", 1.0)
                 if before.steps:
-                    start = start + number(node, "alpha", 1.0) * _response(weight.values, shift_in, axis)
+                    start = start + number(node, "alpha", 1.0) * _response(weight.data, shift_in, axis)
                 new_bias = rounded(start * scale_out + shift_out, dtype.numpy)
         if (scales and new_weight is None) or (shifts and new_bias is None):
             return Decline("the new weights would not be finite, or too small for their type")
@@ -274,11 +276,16 @@ class ScaledProduct(Rule):
         return FusedProduct(node, last, add, inner, before.source(node), before.flatten, new_weight, new_bias)
 
 
+def _outer(by_row: Array, by_column: Array, part: slice) -> Array:
+    product: Array = by_row[part, None] * by_column
+    return product
+
+
 def _is_transposed(node: Node) -> bool:
     return node.op == "Gemm" and bool(integer(node, "transB", 0))
 
 
-def _response(weight: Array, level: Array, axis: int) -> Array:
+def _response(weight: TensorData, level: Array, axis: int) -> Array:
     """What a left operand that is `level` in each row gives."""
     total = np.zeros(weight.shape[1 - axis])
     for part, values in pieces(weight):

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxfold.model.data import Array
+from maxfold.model.data import Array, ArrayData, TensorData, computed_rows, is_small, read_rows
+from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
@@ -112,7 +113,7 @@ class _Ordered:
 
     convolution: Node
     gather: Node
-    weight: Array
+    weight: TensorData
 
     def apply(self, edit: Edit) -> None:
         """Bypasses the Gather, which goes."""
@@ -152,7 +153,18 @@ class OrderedConvolution(Rule):
         if view.math == "exact":
             return Decline(_RELAXED, relaxed_gain=1)
         inverse = np.argsort(np.array(indices))
-        return _Ordered(node, gather, np.ascontiguousarray(weight.values[:, inverse]))
+        return _Ordered(node, gather, _reordered(weight.data, dtype, inverse))
+
+
+def _reordered(weight: TensorData, dtype: DType, order: Array) -> TensorData:
+    """A weight with its second axis in another order."""
+
+    def rows(part: slice) -> Array:
+        return np.ascontiguousarray(read_rows(weight, part)[:, order])
+
+    if is_small(dtype, weight.shape):
+        return ArrayData(rows(slice(0, weight.shape[0])), dtype)
+    return computed_rows(dtype, weight.shape, rows, [weight])
 
 
 def _is_order(gather: Node, indices: Sequence[int] | None, shape: tuple[int, ...], view: View) -> bool:

@@ -6,13 +6,14 @@ operand, and operators such as Relu commute with factors above zero.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import field
 
 import numpy as np
 
-from maxfold.model.data import Array
+from maxfold.model.data import Array, TensorData
 from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
@@ -208,16 +209,16 @@ def growth_of(plan: Scaling, view: View) -> int:
 class Multiplied:
     """New values of constants by the places that they stand in, and the results that come out as others by that."""
 
-    values: tuple[tuple[Place, Array], ...]
+    values: tuple[tuple[Place, Array | TensorData], ...]
     results: tuple[Tensor, ...]
 
     def apply(self, edit: Edit) -> None:
         """Puts the new constants in their places; results of other values are new tensors."""
         for tensor in self.results:
             edit.renew(tensor)
-        for (node, index), array in self.values:
+        for (node, index), values in self.values:
             inputs = list(node.inputs)
-            inputs[index] = edit.add_constant(array, like=inputs[index])
+            inputs[index] = edit.add_constant(values, like=inputs[index])
             edit.set_inputs(node, inputs)
 
 
@@ -226,20 +227,21 @@ def multiplied(plan: Scaling, gone: Tensor | None = None) -> Multiplied | None:
 
     `gone` is a tensor that the caller lets go itself.
     """
-    values: list[tuple[Place, Array]] = []
+    values: list[tuple[Place, Array | TensorData]] = []
     for place, factor in plan.factors.items():
-        constant = _constant_at(place)
-        array = _multiple(constant.values, factor, place)
-        if array is None:
+        multiple = _multiple(_constant_at(place).data, factor, place)
+        if multiple is None:
             return None
-        values.append((place, array))
+        values.append((place, multiple))
     return Multiplied(tuple(values), tuple(item for item in dict.fromkeys(plan.scaled) if item is not gone))
 
 
-def _multiple(values: Array, factor: float, place: Place) -> Array | None:
-    if values.size > 1:
-        return scaled(values, np.full((1,) * values.ndim, factor), _summed(place))
+def _multiple(data: TensorData, factor: float, place: Place) -> Array | TensorData | None:
+    if math.prod(data.shape) > 1:
+        table = np.full((1,) * len(data.shape), factor)
+        return scaled(data, lambda _: table, _summed(place))
     # As `scaled` has it, without its cost: long chains have one such constant a node.
+    values = data.array()
     with np.errstate(all="ignore"):
         product = np.asarray(values.astype(np.float64) * factor)
         result = np.asarray(product.astype(values.dtype))

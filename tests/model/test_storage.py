@@ -11,11 +11,11 @@ from maxfold.model.storage import ComputedSource, Region
 def test_computed_bytes_are_kept_only_while_they_are_the_last_ones() -> None:
     calls: list[str] = []
 
-    def compute(name: str) -> bytes:
+    def compute(name: str, _: int) -> memoryview:
         calls.append(name)
-        return name.encode() * 4
+        return memoryview(name.encode() * 4)
 
-    first, second = (ComputedSource(4, functools.partial(compute, name)) for name in "ab")
+    first, second = (ComputedSource(4, 4, functools.partial(compute, name)) for name in "ab")
     assert first.read(1, 2) == b"aa"
     assert bytes(first.view(0, 4)) == b"aaaa"
     assert second.read(0, 4) == b"bbbb"
