@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 # A sparse tensor of few bytes may say that it has any number of elements.
 _MAX_DENSE_BYTES = 1 << 30
+
 # Values of fewer bytes are kept once they are computed.
 _SMALL_BYTES = 1 << 14
 # New weights are computed in pieces of about this many elements, which stay in the processor's cache.
 _PIECE_ELEMENTS = 1 << 17
 # Constants that are computed one from another when they are written; each is computed again for the next.
-_MOST_STEPS = 4
-
+_MOST_STEPS = 3
 
 # numpy's limit. Formats have none.
 MOST_DIMENSIONS = 64
@@ -134,21 +134,23 @@ def computed_rows(
 ) -> TensorData:
     """As `computed`, a few rows of the first axis at a time; each element takes a whole number of bytes."""
     depth = _depth(sources)
-    rows = rows_at_once(shape)
-    parts = [slice(start, min(start + rows, shape[0])) for start in range(0, shape[0], rows)]
+    parts = list(row_pieces(shape))
     if depth > _MOST_STEPS:
         result = np.empty(shape, dtype.numpy)
         for part in parts:
             result[part] = compute(part)
         return ArrayData(result, dtype)
-    nbytes, row_nbytes = dtype.nbytes(math.prod(shape)), dtype.nbytes(math.prod(shape[1:]))
-    source = ComputedSource(nbytes, rows * row_nbytes, lambda index: raw_view(compute(parts[index]), dtype), depth)
+    nbytes = dtype.nbytes(math.prod(shape))
+    piece_nbytes = dtype.nbytes(math.prod((parts[0].stop, *shape[1:]))) if parts else 0
+    source = ComputedSource(nbytes, piece_nbytes, lambda index: raw_view(compute(parts[index]), dtype), depth)
     return StoredData(Region(source, 0, nbytes), dtype, shape, RAW_DATA)
 
 
-def rows_at_once(shape: tuple[int, ...], elements: int = _PIECE_ELEMENTS) -> int:
-    """How many rows of the first axis have about so many elements."""
-    return max(1, elements // max(1, math.prod(shape[1:])))
+def row_pieces(shape: tuple[int, ...], elements: int = _PIECE_ELEMENTS) -> Iterator[slice]:
+    """The rows of the first axis, of about so many elements at a time."""
+    rows = max(1, elements // max(1, math.prod(shape[1:])))
+    for start in range(0, shape[0], rows):
+        yield slice(start, min(start + rows, shape[0]))
 
 
 def _depth(sources: Iterable[TensorData]) -> int:
@@ -166,6 +168,7 @@ def read_rows(data: TensorData, part: slice) -> Array:
     found = _plain_layout(data)
     if found is None or not data.shape[0]:
         return data.array()[part]
+    check_rank(data.shape)
     region, dtype = found
     count, row_nbytes = part.stop - part.start, region.nbytes // data.shape[0]
     read = region.source.fetch(region.offset + part.start * row_nbytes, count * row_nbytes)

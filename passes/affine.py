@@ -20,7 +20,7 @@ from maxfold.model.data import (
     computed_rows,
     is_small,
     read_rows,
-    rows_at_once,
+    row_pieces,
 )
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.records import frozen_value
@@ -35,9 +35,7 @@ AFFINE_OPERATORS = ("Mul", "Div", "Add", "Sub", "Neg", "BatchNormalization")
 # From this operator set on binary operators broadcast as numpy does; before, by attributes.
 _BROADCASTING_OPSET = 7
 # Weights are widened to float64 in pieces of about this many elements; sums over rows depend on it in the last place.
-_PIECE_ELEMENTS = 1 << 20
-# As many as stay in the processor's cache, where elements do not depend on others.
-_CACHED_ELEMENTS = 1 << 17
+_SUMMED_ELEMENTS = 1 << 20
 # The distance of neighbours near 1 by bytes of the type, the coarser one of bfloat16 for two.
 _STEPS = {2: 2.0**-7, 4: 2.0**-23, 8: 2.0**-52}
 
@@ -181,11 +179,9 @@ def uses_of(steps: Iterable[Affine], others: Iterable[Tensor | None]) -> Counter
     return uses
 
 
-def pieces(weight: TensorData, elements: int = _PIECE_ELEMENTS) -> Iterator[tuple[slice, Array]]:
+def pieces(weight: TensorData, elements: int = _SUMMED_ELEMENTS) -> Iterator[tuple[slice, Array]]:
     """A weight in float64, rows of its first axis of about so many elements at a time."""
-    rows = rows_at_once(weight.shape, elements)
-    for start in range(0, weight.shape[0], rows):
-        part = slice(start, min(start + rows, weight.shape[0]))
+    for part in row_pieces(weight.shape, elements):
         yield part, read_rows(weight, part).astype(np.float64)
 
 
@@ -201,7 +197,8 @@ def scaled(weight: TensorData, factor: Factor, summed: tuple[int, ...] = ()) -> 
     kept: list[Array] | None = [] if is_small(weight.dtype, weight.shape) else None
     largest: Array = np.zeros(())
     error: Array = np.zeros(())
-    for part, values in pieces(weight, _CACHED_ELEMENTS):
+    for part in row_pieces(weight.shape):
+        values = read_rows(weight, part).astype(np.float64)
         with np.errstate(all="ignore"):
             products = values * factor(part)
         piece = rounded(products, dtype)

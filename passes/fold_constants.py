@@ -9,14 +9,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from maxfold.model.data import Array, StoredData, computed, read_array
+from maxfold.model.data import (
+    Array,
+    StoredData,
+    TensorData,
+    computed,
+    computed_rows,
+    read_array,
+    read_rows,
+    row_pieces,
+)
 from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node
 from maxfold.model.view import View, domain_of
 from maxfold.passes import kernels
 from maxfold.passes.driver import RulePass
-from maxfold.passes.kernels import Call, Operand, Result
+from maxfold.passes.kernels import Call, Kernel, Operand, Result
+from maxfold.passes.kernels.call import of_rows
 from maxfold.passes.nodes import growth_bytes
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
 from maxfold.passes.rule import Decline, Match, Rule, frozen
@@ -25,7 +35,7 @@ from maxfold.passes.rule import Decline, Match, Rule, frozen
 _MOST_PARAMETERS = 16
 _HALF_BITS = 16
 # Results of so many bytes are computed when they are written, where that can be.
-_LARGE_BYTES = 1 << 20
+_LARGE_BYTES = 1 << 16
 # Readers of one constant that are looked at together.
 _MOST_READERS = 16
 
@@ -48,7 +58,7 @@ class Reshaped:
     """A node that gives a weight another shape or order: its bytes stay where they are until they are written."""
 
     node: Node
-    data: StoredData
+    data: TensorData
 
     def apply(self, edit: Edit) -> None:
         """Puts the weight in the place of the node."""
@@ -98,8 +108,9 @@ class FoldNode(Rule):
         data = constants[0].data
         if kernel.keeps_bytes and isinstance(data, StoredData):
             return Reshaped(node, StoredData(data.region, data.dtype, results[0].shape, data.field))
-        if kernel.moves_elements and results[0].dtype.nbytes(math.prod(results[0].shape)) >= _LARGE_BYTES:
-            return Reshaped(node, computed(results[0].dtype, results[0].shape, lambda: kernel.evaluate(call)[0]))
+        later = _computed_later(kernel, call, results[0], [constant.data for constant in constants])
+        if later is not None:
+            return Reshaped(node, later)
         note = "folded with rounding that may differ from a runtime's in the last place" if kernel.is_rounded else ""
         return Folded(node, kernel.evaluate(call), note)
 
@@ -153,6 +164,25 @@ class FoldNode(Rule):
         return None if not self.fold_quantized and _widened_weight(node, call, results) else results
 
 
+def _computed_later(kernel: Kernel, call: Call, result: Result, sources: Sequence[TensorData]) -> TensorData | None:
+    """A large result as values that are computed when they are written, where that cannot fail then."""
+    if result.dtype.nbytes(math.prod(result.shape)) < _LARGE_BYTES:
+        return None
+    if kernel.moves_elements:
+        return computed(result.dtype, result.shape, lambda: kernel.evaluate(call)[0], sources)
+    has_rows = None if kernel.rows is None or result.dtype.is_packed or not result.shape else kernel.rows(call)
+    if has_rows is None:
+        return None
+
+    def compute(part: slice) -> Array:
+        return kernel.evaluate(of_rows(call, has_rows, part))[0]
+
+    # Whether the kernel refuses a value is known when all have been seen.
+    for part in row_pieces(result.shape):
+        compute(part)
+    return computed_rows(result.dtype, result.shape, compute, sources)
+
+
 def _made(node: Node, results: Sequence[Result]) -> list[tuple[DType, tuple[int, ...]]]:
     """The types of the constants that a node would become."""
     return [(result.dtype, result.shape) for tensor, result in zip(node.outputs, results, strict=False) if tensor.name]
@@ -166,7 +196,8 @@ def _call(node: Node, opset: int) -> Call:
             continue
         data = tensor.data
         assert data.dtype is not None
-        inputs.append(Operand(data.dtype, data.shape, functools.partial(read_array, data)))
+        load, load_rows = functools.partial(read_array, data), functools.partial(read_rows, data)
+        inputs.append(Operand(data.dtype, data.shape, load, load_rows))
     return Call(tuple(inputs), node.attrs, opset, len(node.outputs))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxfold.passes.kernels.call import Array, Call
-from maxfold.passes.kernels.elementwise import binary_results, evaluate_binary, is_float, settle_nan
+from maxfold.passes.kernels.elementwise import binary_results, broadcast_rows, evaluate_binary, is_float, settle_nan
 from maxfold.passes.kernels.kernel import Kernel
 
 
@@ -29,4 +29,5 @@ ADD = Kernel(
     ),
     results=binary_results,
     evaluate=_evaluate,
+    rows=broadcast_rows,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -35,16 +37,26 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A constant input: its type, and its values, which are read when `array` is first asked for."""
+    """A constant input: its type, and its values, which are read when `array` is first asked for.
+
+    `load_rows` reads some rows of its first axis.
+    """
 
     dtype: DType
     shape: Shape
     load: Callable[[], Array]
+    load_rows: Callable[[slice], Array] | None = None
 
     @property
     def array(self) -> Array:
         """The values, read-only, of `shape`."""
         return self.load()
+
+    def rows(self, part: slice) -> Operand:
+        """Some rows of the first axis, as an operand of their own."""
+        load = self.load_rows
+        read = functools.partial(load, part) if load is not None else lambda: self.load()[part]
+        return Operand(self.dtype, (part.stop - part.start, *self.shape[1:]), read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +130,15 @@ class Call:
         if found is not None:
             return [int(item) for item in found.array.reshape(-1)]
         return self.integers(name) if name in self.attributes else None
+
+
+def of_rows(call: Call, has_rows: Sequence[bool], part: slice) -> Call:
+    """A call that gives some rows of what another gives; `has_rows` tells which inputs have those rows."""
+    inputs = [
+        operand.rows(part) if operand is not None and is_cut else operand
+        for operand, is_cut in zip(call.inputs, has_rows, strict=True)
+    ]
+    return dataclasses.replace(call, inputs=tuple(inputs))
 
 
 def axis_of(axis: int, rank: int) -> int:

@@ -9,7 +9,7 @@ from onnx import defs
 
 from maxfold.model.dtypes import DTYPES, DType, from_onnx
 from maxfold.passes.kernels.call import Array, Call, KernelError, Result
-from maxfold.passes.kernels.elementwise import settle_nan
+from maxfold.passes.kernels.elementwise import first_alone, settle_nan
 from maxfold.passes.kernels.kernel import Kernel
 from maxfold.passes.kernels.rounding import rounded
 
@@ -152,6 +152,6 @@ def _cast_like(call: Call) -> tuple[Array, ...]:
 
 
 CAST: tuple[Kernel, ...] = (
-    Kernel("Cast", "", 1, 28, _POLICY, _cast_results, _cast),
+    Kernel("Cast", "", 1, 28, _POLICY, _cast_results, _cast, rows=first_alone),
     Kernel("CastLike", "", 15, 25, _POLICY, _cast_like_results, _cast_like),
 )

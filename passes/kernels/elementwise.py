@@ -44,7 +44,13 @@ def unary(
         with np.errstate(all="ignore"):
             return (finished(function(call.array(0), call), *results(call)),)
 
-    return Kernel(operator, "", since_version, last_version, numeric_policy, results, evaluate, is_rounded)
+    rows = None if is_rounded else first_alone
+    return Kernel(operator, "", since_version, last_version, numeric_policy, results, evaluate, is_rounded, rows=rows)
+
+
+def first_alone(call: Call) -> Sequence[bool]:
+    """The rows of a result that has those of the first input."""
+    return [index == 0 for index in range(len(call.inputs))]
 
 
 def binary(
@@ -71,7 +77,17 @@ def binary(
             value = function(call.array(0), call.array(1).reshape(b_shape), call)
             return (finished(value, *results(call)),)
 
-    return Kernel(operator, "", since_version, last_version, numeric_policy, results, evaluate, is_rounded)
+    rows = None if is_rounded else broadcast_rows
+    return Kernel(operator, "", since_version, last_version, numeric_policy, results, evaluate, is_rounded, rows=rows)
+
+
+def broadcast_rows(call: Call) -> Sequence[bool] | None:
+    """Which inputs have the rows of what they broadcast to; None before they broadcast as numpy does."""
+    if call.opset < _BINARY_BROADCASTS_SINCE:
+        return None
+    shape = binary_shape(call)
+    inputs = [call.shape(index) for index in range(len(call.inputs))]
+    return [len(item) == len(shape) and item[0] == shape[0] for item in inputs]
 
 
 def finished(value: Any, result: Result) -> Array:

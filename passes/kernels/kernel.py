@@ -22,6 +22,9 @@ class Kernel:
     results that may differ from a runtime's in the last place: sums in some order, transcendental functions.
     `keeps_bytes` marks operators whose only result is their first input in another shape; `moves_elements` those whose
     only result has the inputs' elements in another order, and whose `evaluate` cannot fail once `results` has not.
+    `rows(call)` tells of operators that work element by element, and are cheap enough to be evaluated twice, which
+    inputs have the rows of their only result (along its first axis), the others being the same for each row; None where
+    some are neither.
 
     `results(call)` gives the type of each result from types, attributes and the values of small inputs
     (axes, target shapes); it allocates nothing. `evaluate(call)` gives one new C-contiguous array for each
@@ -39,6 +42,7 @@ class Kernel:
     is_rounded: bool = False
     keeps_bytes: bool = False
     moves_elements: bool = False
+    rows: Callable[[Call], Sequence[bool] | None] | None = None
     input_check: Callable[[Sequence[DType | None]], str | None] | None = None
 
     def apply(self, arrays: Sequence[Array], attributes: Attributes, opset: int) -> Array:

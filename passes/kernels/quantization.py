@@ -6,6 +6,7 @@ What the documents leave open is declined: a step in a type that does not hold i
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 from onnx import defs
@@ -94,6 +95,13 @@ def _dequantize(call: Call) -> tuple[Array, ...]:
         difference = _exact(x, wide, result.dtype, "an input without its zero point")
         product = difference.astype(np.float64) * scale.astype(np.float64)
         return (finished(rounded(product, result.dtype), result),)
+
+
+def _dequantized_rows(call: Call) -> Sequence[bool] | None:
+    axis, block = _granularity(call)
+    if block > 0 and len(call.shape(1)) != 1:
+        return None
+    return [index == 0 or (block > 0 and axis == 0) for index in range(len(call.inputs))]
 
 
 def _granularity(call: Call) -> tuple[int, int]:
@@ -202,6 +210,7 @@ QUANTIZATION: tuple[Kernel, ...] = (
         "The difference is exact; the product is rounded once to the type of the result.",
         _dequantize_results,
         _dequantize,
+        rows=_dequantized_rows,
     ),
     Kernel(
         "DynamicQuantizeLinear",
