@@ -12,16 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from maxfold.model.data import (
-    Array,
-    ArrayData,
-    SparseData,
-    TensorData,
-    computed_rows,
-    is_small,
-    read_rows,
-    row_pieces,
-)
+from maxfold.model.computed import computed_rows, is_small, row_pieces
+from maxfold.model.data import Array, ArrayData, SparseData, TensorData, read_rows
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.records import frozen_value
 from maxfold.model.view import View

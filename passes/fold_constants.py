@@ -9,16 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from maxfold.model.data import (
-    Array,
-    StoredData,
-    TensorData,
-    computed,
-    computed_rows,
-    read_array,
-    read_rows,
-    row_pieces,
-)
+from maxfold.model.computed import computed, computed_rows, row_pieces
+from maxfold.model.data import Array, StoredData, TensorData, read_array, read_rows
 from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node

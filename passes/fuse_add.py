@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxfold.model.data import Array
+from maxfold.model.data import Array, TensorData
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
@@ -50,7 +50,7 @@ class CollectedConstants:
 
     root: Node
     holder: Node
-    value: Array
+    value: TensorData
     collapsed: tuple[Node, ...]
 
     def apply(self, edit: Edit) -> None:
@@ -219,7 +219,7 @@ class CollectConstants(Rule):
         ):
             return Decline("the sum of the constants overflows")
         return CollectedConstants(
-            root, nodes[group.members[0]], group.value, tuple(nodes[index] for index in group.members[1:])
+            root, nodes[group.members[0]], group.data, tuple(nodes[index] for index in group.members[1:])
         )
 
 

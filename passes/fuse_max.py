@@ -43,7 +43,7 @@ class FusedMax:
         """Gives the node its operands, or lets its consumers read the only one."""
         output = self.node.outputs[0]
         operands = [
-            edit.add_constant(operand.value, like=output) if isinstance(operand, MergedConstant) else operand
+            edit.add_constant(operand.data, like=output) if isinstance(operand, MergedConstant) else operand
             for operand in self.operands
         ]
         if self.is_replaced:

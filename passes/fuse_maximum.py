@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
-from maxfold.model.data import Array
+from maxfold.model.data import Array, TensorData
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import IR_DOMAIN, View
@@ -33,7 +33,7 @@ class MergedMaximum:
     outer: Node
     inner: Node
     variable: Tensor
-    value: Array
+    value: TensorData
 
     def apply(self, edit: Edit) -> None:
         """Puts the merged constant where the outer constant stood."""
@@ -95,7 +95,7 @@ class FuseMaximum(Rule):
         merged, reason = merge_constants(constants, Counter(constants), combine, view, self.max_growth_bytes)
         if not merged:
             return Decline(reason or "the constants cannot be merged")
-        return MergedMaximum(outer, inner, inner.inputs[1 - place], merged[0].value)
+        return MergedMaximum(outer, inner, inner.inputs[1 - place], merged[0].data)
 
 
 def _is_maximum(node: Node, view: View) -> bool:

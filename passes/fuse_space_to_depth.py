@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxfold.model.data import Array, ArrayData, TensorData, computed_rows, is_small, read_rows
+from maxfold.model.computed import computed_rows, is_small
+from maxfold.model.data import Array, ArrayData, TensorData, read_rows
 from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxfold.model.broadcast import BroadcastError, numpy_shape
-from maxfold.model.data import Array, SparseData
+from maxfold.model.computed import computed, is_small
+from maxfold.model.data import Array, ArrayData, SparseData, TensorData, read_array
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.records import frozen_value
 from maxfold.model.storage import Region
@@ -61,9 +62,13 @@ def is_inner(node: Node, view: View, is_same: Callable[[Node, View], bool]) -> b
 
 @frozen_value
 class MergedConstant:
-    """A constant that takes the place of several: their values combined, and their places in the list merged from."""
+    """A constant that takes the place of several: their values combined, and their places in the list merged from.
+
+    `data` is the constant for the model, which does not keep a large value.
+    """
 
     value: Array
+    data: TensorData
     members: tuple[int, ...]
 
 
@@ -104,8 +109,22 @@ def merge_constants(
         if growth > max_growth_bytes:
             reason = f"merging constants would make the file grow by {growth} bytes, more than {max_growth_bytes}"
             continue
-        merged.append(MergedConstant(combine([constants[index].values for index in members]), tuple(sorted(members))))
+        merged.append(_combined([constants[index].data for index in members], combine, tuple(sorted(members))))
     return merged, reason
+
+
+def _combined(
+    sources: Sequence[TensorData], combine: Callable[[Sequence[Array]], Array], members: tuple[int, ...]
+) -> MergedConstant:
+    def compute() -> Array:
+        return combine([read_array(data) for data in sources])
+
+    value = compute()
+    dtype = sources[0].dtype
+    assert dtype is not None
+    is_kept = dtype.is_packed or is_small(dtype, value.shape)
+    data = ArrayData(value, dtype) if is_kept else computed(dtype, value.shape, compute, sources)
+    return MergedConstant(value, data, members)
 
 
 def _fitting(

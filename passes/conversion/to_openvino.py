@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import onnx_graphsurgeon as gs
 
-from maxfold.model.data import SparseData, TensorData, computed, why_no_array
+from maxfold.model.computed import computed
+from maxfold.model.data import SparseData, TensorData, why_no_array
 from maxfold.model.dtypes import DType, from_numpy
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Node, Tensor, Variable, new_variable
