@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from maxfold.model import ModelError, dtypes
+from maxfold.model.computed import computed
 from maxfold.model.data import (
     ArrayData,
     AttributeData,
@@ -19,7 +20,6 @@ from maxfold.model.data import (
     SparseData,
     StoredData,
     TensorData,
-    computed,
     raw_bytes,
 )
 from maxfold.model.equality import equal_groups
