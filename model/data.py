@@ -127,6 +127,13 @@ def read_array(data: TensorData) -> Array:
     return np.frombuffer(region.source.fetch(region.offset, region.nbytes), dtype).reshape(data.shape)
 
 
+def reshaped(data: TensorData, shape: tuple[int, ...]) -> TensorData:
+    """The same elements in another shape, where they lie if that can be."""
+    if isinstance(data, StoredData):
+        return StoredData(data.region, data.dtype, shape, data.field)
+    return ArrayData(data.array().reshape(shape), data.dtype)
+
+
 def _plain_layout(data: TensorData) -> tuple[Region, np.dtype[Any]] | None:
     """Where the stored bytes are those of an array: the bytes, and the type of its elements."""
     if not isinstance(data, StoredData) or data.dtype is None or data.dtype.is_packed or data.dtype.kind == "opaque":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.computed import computed, computed_rows, row_pieces
-from maxfold.model.data import Array, StoredData, TensorData, read_array, read_rows
+from maxfold.model.data import Array, StoredData, TensorData, read_array, read_rows, reshaped
 from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node
@@ -99,7 +99,7 @@ class FoldNode(Rule):
             return Decline(reason)
         data = constants[0].data
         if kernel.keeps_bytes and isinstance(data, StoredData):
-            return Reshaped(node, StoredData(data.region, data.dtype, results[0].shape, data.field))
+            return Reshaped(node, reshaped(data, results[0].shape))
         later = _computed_later(kernel, call, results[0], [constant.data for constant in constants])
         if later is not None:
             return Reshaped(node, later)

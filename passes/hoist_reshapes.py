@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import ClassVar
 
-from maxfold.model.data import Array
+from maxfold.model.data import TensorData, reshaped
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
@@ -34,7 +34,7 @@ class _Hoisted:
     reshape: Node
     chain: tuple[Node, ...]
     constant: Constant
-    value: Array
+    value: TensorData
 
     def apply(self, edit: Edit) -> None:
         """Makes the chain anew, of other shapes; the Reshape becomes its last node."""
@@ -91,7 +91,7 @@ class HoistReshapes(Growing, SingleRulePass):
         growth = growth_bytes([(dtype, shape)], Counter([tensor]), view)
         if growth > self.max_growth_bytes:
             return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
-        return _Hoisted(node, tuple(chain), tensor, tensor.values.reshape(shape))
+        return _Hoisted(node, tuple(chain), tensor, reshaped(tensor.data, shape))
 
 
 def _source(node: Node, view: View) -> Tensor | None:

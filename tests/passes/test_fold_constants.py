@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from maxfold.model import read_onnx
 from maxfold.model.data import StoredData
 from maxfold.model.edit import Edit
 from maxfold.model.storage import ComputedSource
-from maxfold.passes import kernels
 from maxfold.passes.fold_constants import FoldConstants
 from tests.passes.outcome import BOUND, outcome
 from tests.text import Array, golden, model
@@ -357,78 +355,3 @@ def test_a_quantized_weight_is_not_turned_while_another_reader_keeps_it() -> Non
         constants={"w": np.zeros((400, 400), np.int8)},
     )
     assert outcome("fold-constants", source).changes == 0
-
-
-_ROWS = np.arange(1 << 17, dtype=np.float32).reshape(512, 256) / np.float32(7)
-
-
-@pytest.mark.parametrize(
-    ("text", "constants", "expected"),
-    [
-        ("y = Mul(w, c)", {"w": _ROWS, "c": np.float32(3)}, _ROWS * np.float32(3)),
-        ("y = Mul(c, w)", {"w": _ROWS, "c": _ROWS[:1]}, _ROWS * _ROWS[:1]),
-        ("y = Sub(c, w)", {"w": _ROWS, "c": _ROWS[:, :1]}, _ROWS[:, :1] - _ROWS),
-        ("y = Add(w, c)", {"w": _ROWS, "c": _ROWS[0]}, _ROWS + _ROWS[0]),
-        ("y = Add(w, w)", {"w": _ROWS}, _ROWS + _ROWS),
-        ("y = Mul(w, c)", {"w": _ROWS[:, :1], "c": _ROWS[:1]}, _ROWS[:, :1] * _ROWS[:1]),
-        ("y = Sqrt(w)", {"w": _ROWS}, np.sqrt(_ROWS)),
-        ("y = Less(w, c)", {"w": _ROWS, "c": np.float32(9)}, _ROWS < 9),
-        ("y = Cast<to = 10>(w)", {"w": _ROWS}, _ROWS.astype(np.float16)),
-        ("a = Neg(w)\n b = Cast<to = 11>(a)\n y = Transpose(b)", {"w": _ROWS}, (-_ROWS).T.astype(np.float64)),
-    ],
-)  # fmt: skip
-def test_a_large_result_is_computed_when_it_is_written(
-    text: str, constants: dict[str, np.ndarray], expected: np.ndarray
-) -> None:
-    kind = {"float16": "float16", "float64": "double", "bool": "bool"}.get(expected.dtype.name, "float")
-    source = model(f"g ({kind}[A,B] x) => ({kind}[C,D] z) {{ {text}\n z = {_reader(kind)} }}", constants=constants)
-    loaded = read_onnx(source.SerializeToString())
-    FoldConstants(max_growth_bytes=1 << 30, fold_quantized=True).run(Edit(loaded))
-    folded = next(constant for constant in loaded.constants() if constant.name == "y")
-    assert isinstance(folded.data, StoredData)
-    assert isinstance(folded.data.region.source, ComputedSource)
-    np.testing.assert_array_equal(folded.values, expected, strict=True)
-    # In any order, and in part.
-    assert folded.data.region.sample(8)[-8:] == expected.tobytes()[-8:]
-    assert b"".join(folded.data.region.chunks()) == expected.tobytes()
-
-
-def _reader(kind: str) -> str:
-    return "And(x, y)" if kind == "bool" else "MatMul(x, y)"
-
-
-def test_a_large_result_that_a_kernel_refuses_is_left_alone() -> None:
-    weight = np.zeros((512, 256), np.float32)
-    weight[500, 3] = np.inf
-    source = model(
-        "g (int32[A,B] x) => (int32[C,D] z) { y = Cast<to = 6>(w)\n z = MatMul(x, y) }", constants={"w": weight}
-    )
-    after = outcome("fold-constants", source)
-    assert after.changes == 0
-    assert "a float is outside of int32" in after.reasons[0]
-
-
-def test_a_long_chain_of_large_results_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is computed from the one before: again for each, if none were kept."""
-    count = 60
-    steps = "\n".join(f"v{index + 1} = Neg(v{index})" for index in range(count))
-    source = model(
-        f"g (float[A,B] x) => (float[C,D] z) {{ {steps}\n z = MatMul(x, v{count}) }}", constants={"v0": _ROWS}
-    )
-    loaded = read_onnx(source.SerializeToString())
-    calls = 0
-    negate = np.negative
-
-    def counted(values: np.ndarray) -> np.ndarray:
-        nonlocal calls
-        calls += 1
-        return negate(values)
-
-    kernel = kernels.find("", "Neg", 17)
-    assert kernel is not None
-    counting = dataclasses.replace(kernel, evaluate=lambda call: (counted(call.array(0)),))
-    monkeypatch.setattr(kernels, "find", lambda *_: counting)
-    assert FoldConstants().run(Edit(loaded)).changes == count
-    folded = next(constant for constant in loaded.constants() if constant.name == f"v{count}")
-    np.testing.assert_array_equal(folded.values, _ROWS, strict=True)
-    assert calls <= 6 * count
