@@ -5,6 +5,7 @@ Both are optional (the `verify` extra), and imported when the first file is open
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -28,6 +29,8 @@ _EXACT = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY", 
 _IN_FLOATS = {"LP_TRANSFORMS_MODE": "NO", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
 # ONNX Runtime names types as in "tensor(float)".
 _TENSOR_TYPE = "tensor({})"
+# OpenVINO names the layer that does not fit between its own source and the reason.
+_LAYER = re.compile(r"While validating node '.*' with friendly_name '(.*?)': (.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,10 @@ class Runtime(Protocol):
 
 class RunError(Exception):
     """A runtime refused to run a model; the text is its reason, in one line."""
+
+
+class SizeError(RunError):
+    """A runtime does not take the sizes that open dimensions were given."""
 
 
 def runtime_for(path: str | Path) -> str:
@@ -147,6 +154,7 @@ class _OpenvinoModel:
         self.outputs = tuple(map(_openvino_port, model.outputs))
 
     def run(self, values: Sequence[Array]) -> list[Any]:
+        self._check_sizes(values)
         try:
             # Compiled anew: OpenVINO 2026.4.1 computes a detection model with weights of half precision right only in
             # the first run of what it compiles.
@@ -160,6 +168,20 @@ class _OpenvinoModel:
             return list(map(_openvino_values, request.output_tensors))
         except (RuntimeError, TypeError, ValueError) as error:
             raise RunError(_line(error)) from None
+
+    def _check_sizes(self, values: Sequence[Array]) -> None:
+        """Raises `SizeError` for sizes that an operation does not take.
+
+        OpenVINO 2026.4.1 finds that only where it knows them ahead; running a model of open dimensions on them, it
+        gives empty outputs or ends the process.
+        """
+        if not self._model.is_dynamic():
+            return
+        shapes = {index: self._openvino.PartialShape(list(value.shape)) for index, value in enumerate(values)}
+        try:
+            self._model.clone().reshape(shapes)
+        except RuntimeError as error:
+            raise SizeError(_line(error)) from None
 
     def _tensor(self, port: Any, value: Array) -> Any:
         kind = port.get_element_type()
@@ -209,4 +231,7 @@ def _line(error: Exception) -> str:
     words = " ".join(str(error).split()).rpartition("Status Message: ")[2]
     _, place, rest = words.rpartition("Exception from src/")
     told = rest.partition(": ")[2] if place else words
+    layer = _LAYER.search(words)
+    if layer is not None:
+        told = f"layer {layer[1]!r}: {layer[2]}"
     return (told or words)[:300]

@@ -17,7 +17,16 @@ from maxfold.model.data import Array
 from maxfold.optimizer.api import load
 from maxfold.optimizer.comparison import OutputComparison, compare
 from maxfold.optimizer.feeds import SIZES, check_dims, draw, has_open_dims, merged, read_inputs
-from maxfold.optimizer.runtimes import OPENVINO, Port, RunError, Runtime, missing_runtime, open_runtime, runtime_for
+from maxfold.optimizer.runtimes import (
+    OPENVINO,
+    Port,
+    RunError,
+    Runtime,
+    SizeError,
+    missing_runtime,
+    open_runtime,
+    runtime_for,
+)
 from maxfold.passes.conversion.names import shapes_of
 
 VERIFICATION_SCHEMA = "maxfold.verification/1"
@@ -148,19 +157,23 @@ class _Comparison:
         first, second = self._runtimes
         fed: list[FedInput] = []
         outputs: list[OutputComparison] = []
-        done, refused, failure = 0, 0, ""
+        done, refused, failure, skipped = 0, 0, "", ""
         for values in feeds:
+            if refused >= len(SIZES) and not done:
+                break
             try:
                 expected = first.run(values)
             except RunError as error:
-                refused, failure = refused + 1, failure or str(error)
-                if refused >= len(SIZES) and not done:
-                    break
+                refused, failure = refused + 1, failure or self._failure(0, error)
                 continue
             try:
                 actual = second.run(self._in_order(values))
+            except SizeError as error:
+                refused, failure = refused + 1, failure or self._failure(1, error)
+                skipped = skipped or self._skipped(values, error)
+                continue
             except RunError as error:
-                raise ModelError(f"{self._paths[1]}: {second.label} cannot run it: {error}") from None
+                raise ModelError(self._failure(1, error)) from None
             fed += [
                 FedInput(port.name, str(port.dtype), value.shape, done)
                 for port, value in zip(self._ports, values, strict=True)
@@ -172,7 +185,8 @@ class _Comparison:
                 break
         if not done:
             hint = "; --dim fixes open dimensions, --inputs gives real values" if refused > 1 else ""
-            raise ModelError(f"{self._paths[0]}: {first.label} cannot run it: {failure}{hint}")
+            raise ModelError(f"{failure}{hint}")
+        self._notes += [skipped] if skipped else []
         self._note_types()
         self._note_nan(outputs)
         return Verification(
@@ -185,6 +199,14 @@ class _Comparison:
             outputs=tuple(outputs),
             notes=tuple(dict.fromkeys(self._notes)),
         )
+
+    def _failure(self, place: int, error: RunError) -> str:
+        return f"{self._paths[place]}: {self._runtimes[place].label} cannot run it: {error}"
+
+    def _skipped(self, values: Sequence[Array], error: SizeError) -> str:
+        """That the second model does not take the sizes of some inputs, which the first takes."""
+        shapes = ", ".join(f"{port.name} {list(value.shape)}" for port, value in zip(self._ports, values, strict=True))
+        return f"{self._runtimes[1].label} does not take {shapes}, which was passed over: {error}"
 
     def _in_order(self, values: Sequence[Array]) -> list[Array]:
         """Values of the first model's inputs in the order of the second's."""

@@ -34,6 +34,8 @@ _VECTORS: dict[str, tuple[int, ...]] = {
     "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,), "Tile": (1, 2), "TopK": (1,), "Unsqueeze": (1,),
     "Upsample": (1,),
 }  # fmt: skip
+# A single axis may be a scalar, as onnx's own functions write it; both runtimes take it.
+_SCALARS = frozenset({"Unsqueeze"})
 _SAME_RANK = frozenset({"GatherElements", "Scatter", "ScatterElements"})
 
 _LEAST_RANKS = {
@@ -147,8 +149,9 @@ def _raise_if(reason: str | None) -> None:
 
 def _why_not_ranks(node: Node, view: View) -> str | None:
     ranks = [view.rank(tensor) if tensor.name else None for tensor in node.inputs]
+    allowed = (None, 0, 1) if node.op in _SCALARS else (None, 1)
     for index, rank in enumerate(ranks):
-        if index in _VECTORS.get(node.op, ()) and rank not in (None, 1):
+        if index in _VECTORS.get(node.op, ()) and rank not in allowed:
             return f"its input {index} has {rank} dimensions instead of one"
     first = ranks[0] if ranks else None
     reason = None if first is None else _why_not_axes(node, first)

@@ -63,6 +63,24 @@ def test_sizes_that_the_model_cannot_take_are_passed_over(tmp_path: Path) -> Non
         verify(path, path)
 
 
+def test_sizes_that_openvino_cannot_take_are_passed_over(tmp_path: Path) -> None:
+    """A window larger than its input, of which ONNX Runtime makes a result: in a compiled model of open dimensions
+    OpenVINO gives an empty one, or ends the process."""
+    pool = "MaxPool <kernel_shape = [2, 2], strides = [2, 2]>"
+    path = write(
+        tmp_path / "m.onnx",
+        f"g (float[1, 1, H, W] a) => (float[1, 1, K, L] y) {{ b = {pool}(a)  c = {pool}(b)  y = Relu(c) }}",
+    )
+    ir = write_ir(tmp_path / "m.xml", path)
+    result = verify(path, ir, runs=3)
+    assert result.is_equal
+    assert [item.shape[2:] for item in result.inputs] == [(64, 64), (96, 96), (224, 224)]
+    assert [note for note in result.notes if "a [1, 1, 2, 2], which was passed over: layer 'c': Kernel" in note]
+    with pytest.raises(ModelError, match=r"m\.xml: OpenVINO cannot run it: layer 'c': Kernel after dilation"):
+        verify(path, ir, dims={"H": 2, "W": 2})
+    assert verify(ir, path).is_equal
+
+
 def test_the_seed_decides(maximum: Path, tmp_path: Path) -> None:
     other = write(tmp_path / "n.onnx", "g (float[N, M] a, float[N, M] b) => (float[N, M] y) { y = Min(a, b) }")
     seeds = [verify(maximum, other, seed=seed).outputs for seed in (1, 1, 2)]

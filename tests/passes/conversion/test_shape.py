@@ -53,6 +53,16 @@ def test_flatten_of_unknown_dimensions(axis: int, shape: tuple[int, ...], tmp_pa
     judged.assert_same_in_openvino(model, inputs, tmp_path, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("opset", [13, 21])
+def test_unsqueeze_of_a_scalar_axis(opset: int, tmp_path: Path) -> None:
+    """As the function of AffineGrid has it; every runtime takes it."""
+    inputs = {"x": judged.floats(2, 3), "axes": np.int64(1)}
+    model, feeds = judged.one_node("Unsqueeze", inputs, opset=opset, constants=["axes"])
+    case = harness.Case("scalar", model, feeds, [inputs["x"][:, None]])
+    for run in (harness.to_openvino, harness.round_trip):
+        harness.assert_close(run(case, tmp_path), case.outputs, rtol=0, atol=0)
+
+
 def test_empty_axes_are_refused(tmp_path: Path) -> None:
     inputs = {"x": judged.floats(1, 2), "axes": np.zeros(0, np.int64)}
     model, _ = judged.one_node("Squeeze", inputs, opset=13, constants=["axes"])
