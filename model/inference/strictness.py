@@ -22,6 +22,10 @@ _UNUSUAL = "its operands have a form that only kernels take"
 # Attributes of a convolution that have an entry for each spatial axis, or two.
 _SPATIAL = {"dilations": 1, "kernel_shape": 1, "pads": 2, "strides": 1}
 _SPATIAL_FROM = 2
+# Where Resize has its scales from operator set 11 on; its sizes follow.
+_SCALES = 2
+# Attributes of Resize by which a list is not about all axes, or not alone.
+_STRETCHED = frozenset(("axes", "keep_aspect_ratio_policy"))
 
 
 def _dims(known: Inference, node: Node, index: int) -> Sequence[Dim] | None:
@@ -148,6 +152,18 @@ def _always(known: Inference, node: Node) -> str | None:
     return known.refusal(node)
 
 
+def _resize(known: Inference, node: Node) -> str | None:
+    """Resize: one list that has an entry for each axis is right; other forms are too rare to be looked at here."""
+    dims = _dims(known, node, 0)
+    lists = [(index, tensor) for index, tensor in enumerate(node.inputs) if index >= _SCALES and tensor.name]
+    if dims is None or len(lists) != 1 or not _STRETCHED.isdisjoint(node.attrs):
+        return known.refusal(node)
+    index, tensor = lists[0]
+    fact = known.fact(tensor)
+    is_right = fact.dtype is not None and fact.dtype.name == ("FLOAT" if index == _SCALES else "INT64")
+    return None if is_right and fact.dims == (len(dims),) else known.refusal(node)
+
+
 def _loop(known: Inference, node: Node) -> str | None:
     """Loop: the condition that it is given may have another rank than its body declares."""
     body = node.attrs.get("body")
@@ -210,7 +226,7 @@ STRICT: dict[str, Check] = {
         (
             "AffineGrid", "Attention", "BlackmanWindow", "CenterCropPad", "Col2Im", "Compress", "CumSum", "DFT",
             "DeformConv", "Einsum", "GRU", "GatherND", "HammingWindow", "HannWindow", "LSTM", "MaxRoiPool", "MaxUnpool",
-            "MelWeightMatrix", "NegativeLogLikelihoodLoss", "NonMaxSuppression", "OneHot", "RNN", "Resize", "STFT",
+            "MelWeightMatrix", "NegativeLogLikelihoodLoss", "NonMaxSuppression", "OneHot", "RNN", "STFT",
             "SoftmaxCrossEntropyLoss", "SplitToSequence", "TopK", "Trilu", "Upsample",
         ), _always,
     ),
@@ -225,6 +241,7 @@ STRICT: dict[str, Check] = {
     "Pad": _of_rank(1, 1),
     "Range": _of_rank(0, 0, 1, 2),
     "Reshape": _reshape,
+    "Resize": _resize,
     "Scan": _scan,
     "Split": _split,
     "Squeeze": _squeeze,
