@@ -19,7 +19,7 @@ from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes import kernels
 from maxfold.passes.driver import RulePass
-from maxfold.passes.nodes import GivesOperand
+from maxfold.passes.nodes import bypassed
 from maxfold.passes.operands import (
     Growing,
     all_equal_bits,
@@ -120,13 +120,14 @@ def _drop(node: Node, constant: Constant, other: Tensor, view: View) -> Match | 
         return Decline("Add before operator set 7 broadcasts by attributes")
     if not keeps_shape(constant, [other], view):
         return Decline(f"{constant.name!r} is zero but its shape {list(constant.data.shape)} may widen the result")
-    blocked = why_protected(node, view) or view.why_not_replaceable(node.outputs[0], other)
-    if blocked is not None:
-        return Decline(blocked)
+    blocked = why_protected(node, view)
+    match = bypassed(node, other, view) if blocked is None else Decline(blocked)
+    if isinstance(match, Decline):
+        return match
     if is_float and not is_negative and view.math == "exact" and not _is_sign_of_zero_lost(node.outputs[0], view):
         gain = 0 if _is_in_tree(node, view) else 1
         return Decline("x + 0.0 is not x for x = -0.0; only with --math relaxed", relaxed_gain=gain)
-    return GivesOperand(node, other)
+    return match
 
 
 def _is_in_tree(node: Node, view: View) -> bool:

@@ -12,6 +12,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
+from maxfold.passes.gelu_sites import why_not_found
 from maxfold.passes.rule import Decline, Match, frozen
 
 # Constants of more bytes are weights, which nobody reads for axes, shapes or scalars.
@@ -172,7 +173,8 @@ def bypassed(node: Node, tensor: Tensor, view: View) -> Match | Decline:
 
     Declines where the tensor cannot take the result's place.
     """
-    reason = view.why_not_replaceable(node.outputs[0], tensor)
+    result = node.outputs[0]
+    reason = view.why_not_replaceable(result, tensor) or why_not_found(result, tensor, view)
     return GivesOperand(node, tensor) if reason is None else Decline(reason)
 
 

@@ -70,23 +70,19 @@ def _normalization(node: Node, view: View) -> _Found:
 
 
 def _tail(node: Node, is_centred: bool, view: View) -> Iterator[Node]:
-    """What scales and shifts by constants behind a normalization, and Casts between."""
-    wanted = ["Mul", "Add"] if is_centred else ["Mul"]
-    while wanted:
-        reader = view.only_consumer(node.outputs[0])
-        if reader is None:
-            return
-        if view.is_operator(reader, "Cast"):
-            yield reader
-            node = reader
-            continue
-        while wanted and not _is_with_constant(reader, wanted[0], node.outputs[0], view):
-            wanted.pop(0)
-        if not wanted:
-            return
-        wanted.pop(0)
-        yield reader
-        node = reader
+    """What scales and shifts by constants behind a normalization, for each reader, and Casts between."""
+    pending: list[tuple[Node, tuple[str, ...]]] = [(node, ("Mul", "Add") if is_centred else ("Mul",))]
+    while pending:
+        maker, wanted = pending.pop()
+        result = maker.outputs[0]
+        for reader in view.consumers(result):
+            if view.is_operator(reader, "Cast"):
+                yield reader
+                pending.append((reader, wanted))
+            place = next((item for item in wanted if _is_with_constant(reader, item, result, view)), None)
+            if place is not None:
+                yield reader
+                pending.append((reader, wanted[wanted.index(place) + 1 :]))
 
 
 def _is_with_constant(node: Node, operator: str, variable: Tensor, view: View) -> bool:

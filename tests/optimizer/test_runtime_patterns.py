@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
 from onnx import ModelProto
 
 from maxfold.optimizer import optimize
-from tests.random_models.checking import MODES
+from tests.optimizer.fusing import after_fusions, assert_no_worse
 from tests.text import Array, model
 
-OPSETS = (11, 13, 17, 20)
-FUSED = {
-    "LayerNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization", "Gelu", "BiasGelu", "FastGelu",
-    "QuickGelu", "MatMulIntegerToFloat", "DynamicQuantizeMatMul",
-}  # fmt: skip
-
-VARIANCE = "m = ReduceMean{axes}(x{input})\n d = Sub(x, m)\n s = Pow(d, two)\n v = ReduceMean{axes}(s{input})\n "
+OPSETS = (11, 14, 17, 20)
+VARIANCE = "m = ReduceMean<axes>(x<input>)\n d = Sub(x, m)\n s = Pow(d, two)\n v = ReduceMean<axes>(s<input>)\n "
+ROOT = "e = Add(v, eps)\n r = Sqrt(e)\n n = Div(d, r)\n "
+TANH = "a = Add(x, z)\n t = Mul(a, tanhs)\n e = Tanh(t)\n f = Add(e, one)\n "
 NORMALIZATIONS = {
-    "layer": VARIANCE + "e = Add(v, eps)\n r = Sqrt(e)\n n = Div(d, r)\n g = Mul(n, gamma)\n y = Add(g, beta)",
+    "layer": VARIANCE + ROOT + "g = Mul(n, gamma)\n y = Add(g, beta)",
     "layer, operands exchanged": VARIANCE
     + "e = Add(eps, v)\n r = Sqrt(e)\n n = Div(d, r)\n g = Mul(gamma, n)\n y = Add(beta, g)",
-    "layer, two differences": "m = ReduceMean{axes}(x{input})\n d = Sub(x, m)\n c = Sub(x, m)\n s = Pow(c, two)\n "
-    "v = ReduceMean{axes}(s{input})\n e = Add(v, eps)\n r = Sqrt(e)\n n = Div(d, r)\n g = Mul(n, gamma)\n "
+    "layer, two differences": "m = ReduceMean<axes>(x<input>)\n d = Sub(x, m)\n c = Sub(x, m)\n s = Pow(c, two)\n "
+    "v = ReduceMean<axes>(s<input>)\n e = Add(v, eps)\n r = Sqrt(e)\n n = Div(d, r)\n g = Mul(n, gamma)\n "
     "y = Add(g, beta)",
-    "root mean square": "s = Pow(x, two)\n v = ReduceMean{axes}(s{input})\n e = Add(v, eps)\n r = Sqrt(e)\n "
+    "layer of the square": VARIANCE.replace("Pow(d, two)", "Mul(d, d)") + ROOT + "g = Mul(n, gamma)\n y = Add(g, beta)",
+    "layer, constants of rank 3": VARIANCE + ROOT + "g = Mul(n, gamma3)\n y = Add(g, beta3)",
+    "layer, scalar constants": VARIANCE + ROOT + "g = Mul(n, half)\n y = Add(g, eps)",
+    "layer without constants": VARIANCE + ROOT + "y = Identity(n)",
+    "layer without a shift": VARIANCE + ROOT + "y = Mul(n, gamma)",
+    "layer, returned beside what it is of": VARIANCE + ROOT + "g = Mul(n, gamma)\n l = Add(g, beta)\n y = Add(l, x)",
+    "root mean square": "s = Pow(x, two)\n v = ReduceMean<axes>(s<input>)\n e = Add(v, eps)\n r = Sqrt(e)\n "
     "n = Div(x, r)\n y = Mul(n, gamma)",
-    "root mean square, inverse": "s = Pow(x, two)\n v = ReduceMean{axes}(s{input})\n e = Add(v, eps)\n r = Sqrt(e)\n "
+    "root mean square, inverse": "s = Pow(x, two)\n v = ReduceMean<axes>(s<input>)\n e = Add(v, eps)\n r = Sqrt(e)\n "
     "i = Div(one, r)\n n = Mul(x, i)\n y = Mul(gamma, n)",
 }
 GATES = {
@@ -42,71 +42,69 @@ GATES = {
     "e = Tanh(t)\n f = Add(e, one)\n y = Mul(h, f)",
     "tanh, squares": "h = Mul(x, half)\n l = Mul(x, tanhs)\n q = Mul(x, cubic)\n z = Mul(q, x)\n a = Add(z, one)\n "
     "t = Mul(l, a)\n e = Tanh(t)\n f = Add(e, one)\n y = Mul(h, f)",
+    "gelu, half at the gate": "t = Div(x, root)\n e = Erf(t)\n f = Add(e, one)\n h = Mul(half, f)\n y = Mul(x, h)",
+    "gelu behind a shift": "q = Add(x, beta)\n t = Div(q, root)\n e = Erf(t)\n f = Add(e, one)\n p = Mul(q, f)\n "
+    "y = Mul(p, half)",
+    "tanh, products": "h = Mul(x, half)\n q = Mul(x, x)\n c = Mul(x, q)\n z = Mul(c, cubic)\n "
+    + TANH
+    + "y = Mul(h, f)",
+    "tanh, half at the gate": "c = Pow(x, three)\n z = Mul(c, cubic)\n " + TANH + "h = Mul(half, f)\n y = Mul(x, h)",
+    "hard swish": "p = Add(x, three)\n c = Clip(p, zero, six)\n q = Mul(x, c)\n y = Div(q, six)",
+    "hard swish, gate first": "p = Add(x, three)\n c = Clip(p, zero, six)\n q = Div(c, six)\n y = Mul(x, q)",
+    "hard swish of a hard sigmoid": "c = HardSigmoid<alpha = 0.16666667, beta = 0.5>(x)\n y = Mul(x, c)",
+    "hard sigmoid": "p = Add(x, three)\n c = Clip(p, zero, six)\n y = Div(c, six)",
+    "mish": "p = Softplus(x)\n c = Tanh(p)\n y = Mul(x, c)",
     "silu": "g = Sigmoid(x)\n y = Mul(x, g)",
     "quick gelu": "k = Mul(x, quick)\n g = Sigmoid(k)\n y = Mul(x, g)",
 }
 SCALARS = {
     "two": 2, "eps": 1e-5, "one": 1, "root": 1.4142135, "half": 0.5, "three": 3, "cubic": 0.044715,
-    "tanhs": 0.7978846, "quick": 1.702,
+    "tanhs": 0.7978846, "quick": 1.702, "zero": 0, "six": 6,
 }  # fmt: skip
 
 
-def build(body: str, opset: int, *, neutral: bool, around: str) -> ModelProto:
-    """The pattern by itself, or between two products with weights."""
+AROUND = {
+    "nothing": "{body}\n out = Identity(y)",
+    "products": "x0 = MatMul(x, w)\n x1 = Add(x0, b)\n {inner}\n y = MatMul(y1, w2)\n out = Add(y, b2)",
+    "two products each": "x0 = MatMul(x, w)\n xb = Add(x0, b)\n xc = MatMul(xb, w2)\n x1 = Add(xc, b2)\n {inner}\n "
+    "y = MatMul(y1, w)\n yb = Add(y, b)\n yc = MatMul(yb, w2)\n out = Add(yc, b2)",
+    "residual": "x0 = MatMul(x, w)\n x1 = Add(x0, x)\n {inner}\n y = MatMul(y1, w2)\n out = Add(x1, y)",
+    "factors": "x1 = Mul(x, two)\n {inner}\n out = Mul(y1, half)",
+    "vectors": "x1 = Add(x, beta)\n {inner}\n y2 = Mul(y1, gamma)\n out = MatMul(y2, w)",
+    "transposes": "xt = Transpose<perm = [0, 2, 1]>(x)\n x0 = MatMul(xt, square)\n "
+    "x1 = Transpose<perm = [0, 2, 1]>(x0)\n {inner}\n out = Transpose<perm = [0, 2, 1]>(y1)",
+    "reshapes": "x0 = Reshape(x, flat)\n x1 = Reshape(x0, shape)\n {inner}\n out = Reshape(y1, flat)",
+    "reshapes that do nothing": "x0 = Mul(x, gamma)\n x1 = Reshape(x0, shape)\n {inner}\n out = Reshape(y1, shape)",
+}
+
+
+def build(body: str, opset: int, *, neutral: bool, around: str, is_half: bool = False) -> ModelProto:
+    """The pattern by itself, or between other nodes."""
     random = np.random.default_rng(0)
     inner = re.sub(r"\bx\b", "x1", re.sub(r"\by\b", "y1", body))
-    text = {
-        "nothing": body + "\n out = Identity(y)",
-        "products": f"x0 = MatMul(x, w)\n x1 = Add(x0, b)\n {inner}\n y = MatMul(y1, w2)\n out = Add(y, b2)",
-        "factors": f"x1 = Mul(x, two)\n {inner}\n out = Mul(y1, half)",
-    }[around]
+    text = AROUND[around].format(body=body, inner=inner)
     is_input = opset >= 18
-    text = text.replace("{axes}", "" if is_input else "<axes = [-1]>").replace("{input}", ", axes" * is_input)
-    constants: dict[str, Array] = {name: np.array(value, np.float32) for name, value in SCALARS.items()}
-    constants |= {"axes": np.array([-1]), "b": random.standard_normal(8).astype(np.float32)}
-    constants |= {"b2": random.standard_normal(8).astype(np.float32)}
-    constants |= {name: random.standard_normal((8, 8)).astype(np.float32) for name in ("w", "w2")}
-    gamma, beta = random.uniform(0.5, 2, (2, 8))
-    constants |= {"gamma": (np.ones(8) if neutral else gamma).astype(np.float32)}
-    constants |= {"beta": (np.zeros(8) if neutral else beta).astype(np.float32)}
+    text = text.replace("<axes>", "" if is_input else "<axes = [-1]>").replace("<input>", ", axes" * is_input)
+    floats: dict[str, Array] = {name: np.array(value) for name, value in SCALARS.items()}
+    floats |= {name: random.standard_normal(8) for name in ("b", "b2")}
+    floats |= {name: random.standard_normal((8, 8)) for name in ("w", "w2")}
+    floats["square"] = random.standard_normal((5, 5))
+    gamma, beta = (np.ones(8), np.zeros(8)) if neutral else random.uniform(0.5, 2, (2, 8))
+    floats |= {"gamma": gamma, "beta": beta, "gamma3": gamma.reshape(1, 1, 8), "beta3": beta.reshape(1, 1, 8)}
+    constants = {name: array.astype(np.float16 if is_half else np.float32) for name, array in floats.items()}
+    constants |= {"axes": np.array([-1]), "flat": np.array([-1]), "shape": np.array([2, 5, 8])}
     used = {name: array for name, array in constants.items() if re.search(rf"[( ]{name}[,)]", text)}
-    return model(f"g (float[2,5,8] x) => (float[2,5,8] out) {{ {text} }}", opset=opset, constants=used)
-
-
-def after_fusions(proto: ModelProto, path: Path) -> Counter[str]:
-    """The operators that ONNX Runtime runs, all its optimizations on."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.optimized_model_filepath = str(path)
-    onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return Counter(node.op_type for node in onnx.load(path).graph.node if node.op_type != "Constant")
-
-
-def assert_no_worse(source: ModelProto, folder: Path) -> None:
-    before = after_fusions(source, folder / "before.onnx")
-    for math in MODES:
-        proto = ModelProto()
-        proto.CopyFrom(source)
-        optimize(proto, math=math)
-        after = after_fusions(proto, folder / f"{math}.onnx")
-        told = f"{math}: {dict(before)} became {dict(after)}"
-        assert after.total() <= before.total(), told
-        assert _count(after) >= _count(before), told
-
-
-def _count(operators: Counter[str]) -> int:
-    return sum(count for name, count in operators.items() if name in FUSED)
-
-
-AROUND = ("nothing", "products", "factors")
+    of = "float16" if is_half else "float"
+    outputs = {"reshapes": "80", "transposes": "2,8,5"}.get(around, "2,5,8")
+    return model(f"g ({of}[2,5,8] x) => ({of}[{outputs}] out) {{ {text} }}", opset=opset, constants=used)
 
 
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("neutral", [False, True])
-@pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("form", NORMALIZATIONS)
-def test_normalizations(form: str, opset: int, neutral: bool, around: str, tmp_path: Path) -> None:
-    assert_no_worse(build(NORMALIZATIONS[form], opset, neutral=neutral, around=around), tmp_path)
+def test_normalizations(form: str, opset: int, neutral: bool, tmp_path: Path) -> None:
+    for around in AROUND:
+        assert_no_worse(build(NORMALIZATIONS[form], opset, neutral=neutral, around=around), tmp_path)
 
 
 @pytest.mark.parametrize("opset", OPSETS)
@@ -121,7 +119,42 @@ def test_scales_with_leading_axes(opset: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("opset", OPSETS)
-@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("neutral", [False, True])
 @pytest.mark.parametrize("form", GATES)
-def test_gates(form: str, opset: int, around: str, tmp_path: Path) -> None:
-    assert_no_worse(build(GATES[form], opset, neutral=False, around=around), tmp_path)
+def test_gates(form: str, opset: int, neutral: bool, tmp_path: Path) -> None:
+    for around in AROUND:
+        assert_no_worse(build(GATES[form], opset, neutral=neutral, around=around), tmp_path)
+
+
+@pytest.mark.parametrize("opset", [13, 20])
+@pytest.mark.parametrize("form", [*NORMALIZATIONS, *GATES])
+def test_half_precision(form: str, opset: int, tmp_path: Path) -> None:
+    body = {**NORMALIZATIONS, **GATES}[form]
+    for around in ("products", "reshapes that do nothing"):
+        assert_no_worse(build(body, opset, neutral=False, around=around, is_half=True), tmp_path)
+
+
+@pytest.mark.parametrize("opset", [13, 17])
+@pytest.mark.parametrize("neutral", [False, True])
+@pytest.mark.parametrize("form", ["layer without constants", "root mean square"])
+def test_half_precision_with_casts(form: str, opset: int, neutral: bool, tmp_path: Path) -> None:
+    """The statistics in float32, as exporters write it, scale and shift behind it in half precision."""
+    inner = re.sub(r"\bx\b", "xc", NORMALIZATIONS[form].split("y =")[0])
+    text = f"xc = Cast<to = 1>(x)\n {inner}\n h = Cast<to = 10>(n)\n g = Mul(h, gamma)\n out = Add(g, beta)"
+    text = text.replace("<axes>", "<axes = [-1]>").replace("<input>", "")
+    constants: dict[str, Array] = {name: np.array(value, np.float32) for name, value in SCALARS.items()}
+    gamma, beta = (np.ones(8), np.zeros(8)) if neutral else np.random.default_rng(0).uniform(0.5, 2, (2, 8))
+    constants |= {"gamma": gamma.astype(np.float16), "beta": beta.astype(np.float16)}
+    used = {name: array for name, array in constants.items() if re.search(rf"[( ]{name}[,)]", text)}
+    source = model(f"g (float16[2,5,8] x) => (float16[2,5,8] out) {{ {text} }}", opset=opset, constants=used)
+    assert_no_worse(source, tmp_path)
+
+
+def test_two_normalizations_of_one_tensor(tmp_path: Path) -> None:
+    """Their equal parts are merged, and both scales stay."""
+    first = NORMALIZATIONS["layer"]
+    second = re.sub(r"\b([mdsvernyg])\b", r"\1_2", first)
+    source = build(
+        f"{first.replace('y =', 'y_1 =')}\n {second}\n y = Mul(y_1, y_2)", 13, neutral=True, around="nothing"
+    )
+    assert_no_worse(source, tmp_path)

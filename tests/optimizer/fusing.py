@@ -1,0 +1,49 @@
+"""What ONNX Runtime makes of a model with all its optimizations, and whether it makes as much of our results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import onnx
+import onnxruntime
+from onnx import ModelProto
+
+from maxfold.optimizer import optimize
+from tests.random_models.checking import MODES
+
+FUSED = {
+    "LayerNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization", "Gelu", "BiasGelu", "FastGelu",
+    "QuickGelu", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QLinearConv", "QLinearMatMul", "QLinearAdd",
+}  # fmt: skip
+
+
+def after_fusions(proto: ModelProto, path: Path) -> Counter[str]:
+    """The operators that ONNX Runtime runs, all its optimizations on."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.optimized_model_filepath = str(path)
+    onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return Counter(node.op_type for node in onnx.load(path).graph.node if node.op_type != "Constant")
+
+
+def assert_no_worse(source: ModelProto, folder: Path) -> None:
+    """No more operators after its fusions, and no fewer fused ones, in either mode."""
+    before = after_fusions(source, folder / "before.onnx")
+    for math in MODES:
+        proto = ModelProto()
+        proto.CopyFrom(source)
+        optimize(proto, math=math)
+        after = after_fusions(proto, folder / f"{math}.onnx")
+        told = f"{math}: {dict(before)} became {dict(after)}"
+        assert _total(after) <= _total(before), told
+        assert _count(after) >= _count(before), told
+
+
+def _total(operators: Counter[str]) -> int:
+    """How many operators run; the kernel of a skipped normalization is slower than its two parts."""
+    return operators.total() + operators["SkipLayerNormalization"]
+
+
+def _count(operators: Counter[str]) -> int:
+    return sum(count for name, count in operators.items() if name in FUSED)
