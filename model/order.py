@@ -27,7 +27,7 @@ def is_sorted(graph: Graph) -> bool:
     """Whether each node of the scope stands after those it reads."""
     made: set[Tensor] = set()
     for node in graph.nodes:
-        for tensor in node_reads(node):
+        for tensor in node_reads(node) if node.attrs else node.inputs:
             if tensor not in made and tensor.scope is graph and not _stands_before(tensor, node):
                 return False
         made.update(node.outputs)

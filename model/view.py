@@ -339,8 +339,8 @@ class View:
 
 def domain_of(node: Node) -> str:
     """The node's domain: "" for ONNX's own under either of its names, "openvino" for any of OpenVINO's."""
-    domain = node.domain or ""
-    if domain in ONNX_DOMAINS:
+    domain = node.domain
+    if not domain or domain in ONNX_DOMAINS:
         return ""
     return IR_DOMAIN if domain.startswith(IR_PREFIX) else domain
 

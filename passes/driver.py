@@ -63,10 +63,15 @@ class _Table:
             for rule in entry.rules():
                 for key in rule.operators:
                     self._rules.setdefault(key, []).append((rule, tally))
-        self._matchers: dict[tuple[str, str, int], list[tuple[_Matcher, _Tally]]] = {}
+        self._matchers: dict[tuple[str | None, str, int], list[tuple[_Matcher, _Tally]]] = {}
+        self._known: dict[tuple[str | None, str], bool] = {}
 
     def __contains__(self, node: Node) -> bool:
-        return (domain_of(node), node.op) in self._rules
+        key = node.domain, node.op
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = (domain_of(node), node.op) in self._rules
+        return found
 
     def first_tally(self, node: Node) -> _Tally:
         """The tally of the first pass that has a rule for the node's operator."""
@@ -74,14 +79,15 @@ class _Table:
 
     def matchers(self, node: Node) -> list[tuple[_Matcher, _Tally]]:
         """What to call with a node, and who it is for; nothing for a malformed node and a sink."""
-        domain, results = domain_of(node), named_results(node)
+        results = named_results(node)
         if not results:
             return []
-        found = self._matchers.get((domain, node.op, results))
+        key = node.domain, node.op, results
+        found = self._matchers.get(key)
         if found is None:
-            rules = self._rules.get((domain, node.op), ())
+            rules = self._rules.get((domain_of(node), node.op), ())
             found = [(rule.match, tally) for rule, tally in rules if rule.results in (None, results)]
-            self._matchers[domain, node.op, results] = found
+            self._matchers[key] = found
         return found
 
 
@@ -128,6 +134,8 @@ def named_results(node: Node) -> int | None:
     """How many results a node has, unnamed ones at the end not counted; None where one before them has no name."""
     outputs = node.outputs
     count = len(outputs)
+    if count == 1:
+        return 1 if outputs[0].name else 0
     while count and not outputs[count - 1].name:
         count -= 1
     return count if count < 2 or all(tensor.name for tensor in outputs[:count]) else None

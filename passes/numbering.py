@@ -76,6 +76,9 @@ def _attribute(name: str, value: Any, contents: Callable[[str, Graph], Hashable]
     if isinstance(value, AttributeRef):
         return "reference", value.name, str(value.type)
     if isinstance(value, (list, tuple)):
+        # Most lists are of integers: no need to say that of each.
+        if all(type(item) is int for item in value):
+            return "integers", tuple(value)
         return "list", tuple(_attribute(name, item, contents) for item in value)
     if isinstance(value, Message):
         return type(value).__name__, value.SerializeToString(deterministic=True)

@@ -134,13 +134,17 @@ class Inference:
             tensor = stack[-1]
             if tensor in facts:
                 stack.pop()
-            elif tensor in entered:
-                stack.pop()
-                self._settle(tensor)
-            else:
+                continue
+            missing: list[Tensor] = []
+            if tensor not in entered:
                 entered.add(tensor)
                 # What has been entered and is not settled depends on this tensor: a cycle, which stays unknown.
-                stack += [source for source in self._sources(tensor) if source not in facts and source not in entered]
+                missing = [source for source in self._sources(tensor) if source not in facts and source not in entered]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            self._settle(tensor)
         return facts[wanted]
 
     def _sources(self, tensor: Tensor) -> list[Tensor]:
@@ -273,6 +277,8 @@ class Inference:
         dims = fact.dims if fact.dims is not None or fact.value is None else fact.value.shape
         if dims is None or any(isinstance(dim, int) and not 0 <= dim < _LARGEST_SIZE for dim in dims):
             return Fact(fact.dtype, proto=fact.proto, is_named=True)
+        if all(isinstance(dim, int) for dim in dims):
+            return Fact(fact.dtype, tuple(dims), fact.value, fact.proto, is_named=True)
         if tensor.scope.parent is None:
             self.sizes.update(dim for dim in dims if isinstance(dim, Expr))
         if None in dims:
@@ -284,7 +290,7 @@ class Inference:
 
 def operator_domain(node: Node) -> str:
     """A node's domain, "" for ONNX's own under any of its names."""
-    return "" if node.domain in (None, *ONNX_DOMAINS) else node.domain
+    return "" if not node.domain or node.domain in ONNX_DOMAINS else node.domain
 
 
 def _sizes(shape: Any, believes_zero: bool) -> tuple[Dim | None, ...] | None:
