@@ -29,17 +29,13 @@ from maxfold.cli.verify import verify
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-# So many new objects let Python look for garbage: more than all imports make.
-_COLLECTED_AT = 200_000
-
-
 class Application(typer.Typer):
     """Ends without a traceback also where it is interrupted before a command runs."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # What is left goes with the process: it is not searched for garbage first.
+        # What is left goes with the process: it is not searched for garbage first. See also `run_tasks`.
+        gc.disable()
         atexit.register(gc.freeze)
-        gc.set_threshold(_COLLECTED_AT)
         commands = self.registered_commands
         self.registered_commands = _needed(commands, args[0] if args else kwargs.get("args"))
         try:

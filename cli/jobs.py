@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 
 from maxfold.cli.endpoints import Task
@@ -20,6 +21,9 @@ def run_tasks(tasks: Sequence[Task], options: OptimizeOptions, progress: Progres
         return run_in_workers(tasks, options, workers, progress)
     results = []
     for index, task in enumerate(tasks, start=1):
+        if index > 1:
+            # A model is one web of objects, which goes when somebody looks for it.
+            gc.collect()
         if len(tasks) > 1:
             progress.begin(f"{index} of {len(tasks)}: ")
         results.append(attempt(task, options, progress))
