@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from abc import ABCMeta
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +21,9 @@ if not TYPE_CHECKING:
 
     def frozen(owner: _Class) -> _Class:
         """A dataclass for a match or a rule: compared by identity. Only the type checker sees that nothing is set."""
+        if isinstance(owner, ABCMeta):
+            # Rules are made in every run, and keep no state.
+            return dataclass(slots=True, eq=False, repr=False)(owner)
         return _finished_later(owner, {"eq": False, "repr": False})
 
     def frozen_value(owner: _Class) -> _Class:

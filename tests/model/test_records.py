@@ -124,6 +124,9 @@ def test_abstract_classes_stay_abstract() -> None:
             return self.limit
 
     assert Finished().match() == 3
+    assert "limit" in Finished.__dataclass_fields__  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        setattr(Finished(), "state", 1)  # noqa: B010  # as the type checker knows
     make: Callable[[], Any] = Unfinished
     with pytest.raises(TypeError, match="abstract"):
         make()
