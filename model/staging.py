@@ -93,7 +93,7 @@ def _prefix(target: Path) -> str:
 
 def _open(name: Path) -> tuple[int, bool]:
     """A new file in the directory of a name, and whether it has that name; no other process sweeps it."""
-    descriptor = _open_unnamed(name.parent)
+    descriptor = _open_unnamed(name)
     has_name = descriptor is None
     while descriptor is None:
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOSED, 0o666)
@@ -105,26 +105,25 @@ def _open(name: Path) -> tuple[int, bool]:
     return descriptor, has_name
 
 
-def _open_unnamed(folder: Path) -> int | None:
-    """A new file without a name that can be given one; None where the system or the file system has none such."""
+def _open_unnamed(name: Path) -> int | None:
+    """A new file without a name that can be given this one; None where the system or the file system has none such."""
     flag = getattr(os, "O_TMPFILE", None)
-    if flag is None or not _can_link(folder, flag):
+    if flag is None or not _can_link(name, flag):
         return None
-    descriptor = os.open(folder, flag | os.O_RDWR | _CLOSED, 0o666)
+    descriptor = os.open(name.parent, flag | os.O_RDWR | _CLOSED, 0o666)
     _lock(descriptor)
     return descriptor
 
 
-def _can_link(folder: Path, flag: int) -> bool:
+def _can_link(name: Path, flag: int) -> bool:
     """Tries with an empty file: a large one that then gets no name would have been written in vain."""
-    probe = folder / f".{os.urandom(8).hex()}.probe"
     try:
-        descriptor = os.open(folder, flag | os.O_RDWR | _CLOSED, 0o600)
+        descriptor = os.open(name.parent, flag | os.O_RDWR | _CLOSED, 0o600)
     except OSError:
         return False
     try:
-        _link(descriptor, probe)
-        probe.unlink()
+        _link(descriptor, name)
+        name.unlink(missing_ok=True)
     except OSError:
         return False
     finally:
