@@ -82,10 +82,12 @@ class Weights:
 
     def _place(self, data: Region | bytes, alignment: int) -> tuple[int, int]:
         nbytes = data.nbytes if isinstance(data, Region) else len(data)
+        if not nbytes:
+            # Aligned, it could stand behind the end of the file, where no reader looks for anything.
+            return self._end, 0
         offset = -(-self._end // alignment) * alignment
-        if nbytes:
-            self._parts.append((offset, data))
-            self._end = offset + nbytes
+        self._parts.append((offset, data))
+        self._end = offset + nbytes
         return offset, nbytes
 
     @property

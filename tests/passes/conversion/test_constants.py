@@ -48,6 +48,21 @@ def test_sparse_constants_that_no_memory_holds(tmp_path: Path) -> None:
     judged.assert_refused_in_openvino(_model([0, 2, 5], [1 << 40], is_node=False), tmp_path, reason)
 
 
+@pytest.mark.parametrize("order", [("flags", "none", "halves"), ("none", "flags", "halves"), ("none",)])
+def test_empty_constants_behind_others(order: tuple[str, ...], tmp_path: Path) -> None:
+    """The `.bin` ends where its last values do, which need not be where an empty constant would be aligned."""
+    known = {"flags": np.array([True, False, True]), "none": np.zeros(0), "halves": np.zeros((2, 0), np.float16)}
+    constants = [numpy_helper.from_array(known[name], name) for name in order]
+    outputs = [helper.make_tensor_value_info(item.name, item.data_type, item.dims) for item in constants]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, X.shape) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "g", [x], [y, *outputs], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    expected = [-X, *(known[name] for name in order)]
+    judged.assert_same_in_openvino(model, [X], tmp_path, expected=expected, rtol=0, atol=0)
+    case = harness.Case("empty", model, [X], expected)
+    harness.assert_close(harness.round_trip(case, tmp_path), expected, rtol=0, atol=0)
+
+
 def _of_half_precision(folder: Path) -> Path:
     """An IR whose floats OpenVINO has compressed: a Convert behind each of them."""
     random = np.random.default_rng(0)
