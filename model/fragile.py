@@ -6,13 +6,13 @@ kernel that runs. As long as what such a node reads is computed, they do not kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, scopes_of, subgraphs
-from maxfold.model.inference import Fact, Inference
+from maxfold.model.inference import Inference
 from maxfold.model.inference.strictness import STRICT
-from maxfold.model.inference.upper_bound import UpperBound, believed, declared_shapes
+from maxfold.model.inference.upper_bound import UpperBound, declared_shapes
 from maxfold.model.types import declared_shape
 
 if TYPE_CHECKING:
@@ -27,67 +27,21 @@ def frozen_nodes(view: View) -> dict[Node, str]:
     """The nodes that have to stay what they are, each with the reason: fragile ones, and all that they depend on."""
     found: dict[Node, str] = {}
     for node, refusal in _Finder(view).fragile():
-        reason = f"{_shown(node)}, which depends on it, would be refused when the file is loaded: {refusal}"
+        reason = f"{shown(node)}, which depends on it, would be refused when the file is loaded: {refusal}"
         _freeze(node, reason, view, found)
     return found
 
 
-def refusal_under(view: View, given: Mapping[Tensor, Fact]) -> str | None:
-    """Why the file would not load any more if that were known of some tensors, None where it would."""
-    behind = _nodes_behind(view, given)
-    if not any(node.scope.parent is not None or view.is_function_call(node) or node.op in STRICT for node in behind):
-        return None
-    for node, refusal in _Finder(view, given).fragile():
-        if view.why_frozen(node) is None:
-            return f"{_shown(node)} would be refused when the file is loaded: {refusal}"
-    return None
-
-
-def refusal_as_output(view: View, result: Tensor, tensor: Tensor) -> str | None:
-    """Why the file would not load any more if others that read a tensor read an output of a graph instead.
-
-    An output has a declared shape, which static checks believe.
-    """
-    shape = next((shape for shape, output in _declared_outputs(result) if output is result), None)
-    if shape is None or view.use_count(tensor) < 2:
-        return None
-    fact = view.fact(tensor)
-    dims = believed(tensor, fact.dims, shape)
-    if dims == fact.dims:
-        return None
-    return refusal_under(view, {tensor: Fact(fact.dtype, dims, fact.value, fact.proto, is_named=True)})
-
-
-def _declared_outputs(tensor: Tensor) -> Iterator[tuple[tuple[int | None, ...] | None, Tensor]]:
-    for output, info in zip(tensor.scope.outputs, tensor.scope.output_info, strict=False):
-        yield declared_shape(info), output
-
-
-def _nodes_behind(view: View, tensors: Iterable[Tensor]) -> set[Node]:
-    """The nodes of all scopes that depend on tensors."""
-    found: set[Node] = set()
-    pending = list(tensors)
-    while pending:
-        for node in view.consumers(pending.pop()):
-            holder: Node | None = node
-            while holder is not None and holder not in found:
-                found.add(holder)
-                pending += holder.outputs
-                pending += [item for scope in subgraphs(holder) for item in scope.inputs] if holder.attrs else []
-                holder = holder.scope.parent
-    return found
-
-
-def _shown(node: Node) -> str:
+def shown(node: Node) -> str:
+    """A node as reasons name it."""
     return f"{node.op} {node.name or next((tensor.name for tensor in node.outputs if tensor.name), '')!r}"
 
 
 class _Finder:
     """Looks for fragile nodes."""
 
-    def __init__(self, view: View, given: Mapping[Tensor, Fact] | None = None) -> None:
+    def __init__(self, view: View) -> None:
         self._view = view
-        self._given = given or {}
         self._known: Inference | None = None
         self._calls = 0
 
@@ -108,13 +62,13 @@ class _Finder:
                 continue
             known = self._knowledge() if inference is None else inference
             if is_call:
-                yield from self._in_function(node, is_inner, known, depth)
+                yield from self.in_function(node, is_inner, known, depth)
                 continue
-            refusal = None if _is_told(node) else _refusal(node, is_inner, known)
+            refusal = _refusal(node, is_inner, known)
             if refusal is not None:
                 yield node, refusal
 
-    def _in_function(self, node: Node, is_inner: bool, known: Inference, depth: int) -> Iterator[tuple[Node, str]]:
+    def in_function(self, node: Node, is_inner: bool, known: Inference, depth: int) -> Iterator[tuple[Node, str]]:
         """What is fragile inside a function with the inputs of this call."""
         function = self._view.called_function(node)
         self._calls += 1
@@ -130,12 +84,23 @@ class _Finder:
             view = self._view
             has_bodies = any(scope.parent is not None for scope in view.model.scopes())
             # Where all nodes run, what is declared and wrong is no matter of rewrites.
-            if has_bodies or self._given:
-                self._known = UpperBound(view, declared_shapes(view))
-                self._known.suppose(self._given)
-            else:
-                self._known = view._inference
+            self._known = UpperBound(view, declared_shapes(view)) if has_bodies else view._inference
         return self._known
+
+
+def is_fragile_kind(node: Node, view: View) -> bool:
+    """Whether a node need not run, or is of an operator that static checks are stricter about than its kernel."""
+    return node.scope.parent is not None or node.op in STRICT or view.is_function_call(node)
+
+
+def refusal_of(node: Node, known: Inference) -> str | None:
+    """Why a node is refused when so much is known."""
+    return _refusal(node, node.scope.parent is not None, known)
+
+
+def fragile_in_call(node: Node, known: Inference) -> Iterator[tuple[Node, str]]:
+    """The nodes of a function that are refused when so much is known of what a call gives it."""
+    return _Finder(known.view).in_function(node, node.scope.parent is not None, known, 0)
 
 
 def _is_told(node: Node) -> bool:
@@ -149,6 +114,8 @@ def _is_told(node: Node) -> bool:
 
 def _refusal(node: Node, is_inner: bool, known: Inference) -> str | None:
     """Why static checks refuse a node: one that may never run, or one that runs although they do."""
+    if _is_told(node):
+        return None
     strict = STRICT.get(node.op)
     if strict is not None and known.view.is_operator(node, node.op):
         for tensor in node.inputs:

@@ -7,11 +7,12 @@ from typing import Any, Literal, TypeVar
 
 from maxfold.model.data import why_no_array
 from maxfold.model.dtypes import DType
-from maxfold.model.fragile import contradicted_nodes, frozen_nodes, refusal_as_output, refusal_under
+from maxfold.model.fragile import contradicted_nodes, frozen_nodes
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor
 from maxfold.model.inference import Dim, Fact, Inference, PartialValue
 from maxfold.model.inference.nonzero import is_nonzero, nonzero_atoms
 from maxfold.model.model import ONNX_DOMAINS, Model, graph_protos
+from maxfold.model.suppositions import refusal_as_output, refusal_under
 
 Math = Literal["exact", "relaxed"]
 _Derived = TypeVar("_Derived")

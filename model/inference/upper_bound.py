@@ -85,6 +85,26 @@ class UpperBound(Inference):
             return [*found[:carried], *collected]
         return [*(results if count else map(self.known, node.inputs[FIXED_INPUTS:])), *collected][: len(found)]
 
+    def replace_fact(self, tensor: Tensor, fact: Fact) -> None:
+        """Lets another thing be known of a tensor; what follows from it stays as it is."""
+        self._facts[tensor] = fact
+        self._trips.clear()
+
+    def input_again(self, tensor: Tensor) -> Fact:
+        """What is derived now of an input of a body."""
+        for source in self._sources(tensor):
+            self.fact(source)
+        return self._as_named(tensor, self._input(tensor))
+
+    def results_again(self, node: Node) -> list[Fact]:
+        """What is derived now of a node's results."""
+        for source in self._sources(node.outputs[0]) if node.outputs else ():
+            self.fact(source)
+        return [self._as_named(*pair) for pair in zip(node.outputs, self._infer(node), strict=False)]
+
+    def _as_named(self, tensor: Tensor, fact: Fact) -> Fact:
+        return fact if fact.is_named else self._named(tensor, fact)
+
     def _completed(self, node: Node, found: list[Fact]) -> list[Fact]:
         """What onnx says beside; its rules are not those of runtimes in all cases, but those of static checks."""
         domain = operator_domain(node)
