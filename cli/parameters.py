@@ -231,9 +231,10 @@ MathMode = Annotated[
 TargetRuntime = Annotated[
     _Text,
     typer.Option(
-        "--target", metavar="any|onnxruntime|openvino|tensorrt", rich_help_panel=_REWRITING,
+        "--target", metavar="RUNTIME", rich_help_panel=_REWRITING,
         autocompletion=complete_choice("any", "onnxruntime", "openvino", "tensorrt"),
-        help="The runtime that is to run the model; any (the default) does what is good for all.",
+        help="The runtime that is to run the model: onnxruntime, openvino, tensorrt, or any (the default), which does "
+        "what is good for all.",
     ),
 ]  # fmt: skip
 MaxGrowth = Annotated[

@@ -133,6 +133,8 @@ def ending(outcome: Outcome, options: OptimizeOptions) -> str:
     if options.writes:
         return f"{target}: left as it is, in {elapsed}"
     option = "--check" if options.check else "--dry-run"
+    if options.is_conversion:
+        return f"nothing written ({option}): the model can be converted"
     would = "would change" if outcome.report.changed else "would not change"
     return f"nothing written ({option}): the model {would}"
 
@@ -181,4 +183,6 @@ def _batch_ending(outcomes: Sequence[Outcome], options: OptimizeOptions) -> str:
         where = f" in {options.out_dir}" if options.out_dir else ""
         return f"wrote {counted(written, 'model')}{where}"
     option = "--check" if options.check else "--dry-run"
+    if options.is_conversion:
+        return f"nothing written ({option}): {counted(len(outcomes), 'model')} can be converted"
     return f"nothing written ({option}): {changed:,} of {counted(len(outcomes), 'model')} would change"

@@ -127,9 +127,9 @@ class _Comparison:
     def _pairs(self, what: str, first: Sequence[Port], second: Sequence[Port]) -> list[int]:
         """Which of the second model's ports belongs to each of the first: by name, else by position."""
         if len(first) != len(second):
+            counted = f"1 {what[:-1]}" if len(first) == 1 else f"{len(first)} {what}"
             raise ModelError(
-                f"{self._paths[0]} has {len(first)} {what}, and {self._paths[1]} has {len(second)}; "
-                "they cannot be compared"
+                f"{self._paths[0]} has {counted}, and {self._paths[1]} has {len(second)}; they cannot be compared"
             )
         places: list[int] = []
         for port in first:

@@ -47,7 +47,7 @@ class ClipToHardSigmoid(Rule):
         if not is_type(inner.variable, ("FLOAT",), view):
             return Decline(f"{inner.variable.name!r} is not known to be float32")
         if opset < _HARD_SWISH_OPSET and self.target != "onnxruntime" and _is_gate(found, inner.variable, view):
-            return Decline("of a HardSwish, which runtimes fuse in other forms; with --target onnxruntime")
+            return Decline("part of a HardSwish, which runtimes fuse in other forms; with --target onnxruntime")
         return absorbed(found, view, _REASON.format("HardSigmoid"))
 
 

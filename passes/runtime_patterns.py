@@ -19,6 +19,7 @@ from maxfold.passes.root_mean_square import root_mean_square
 # How far constants of a pattern may be from the exact ones: some exporters write few digits, or half precision.
 _TOLERANCE = 1e-2
 NORMALIZATIONS = ("LayerNormalization", "RMSNormalization")
+_ARTICLES = {"RMSNormalization": "an"}
 
 
 def pattern_of(node: Node, view: View) -> str | None:
@@ -29,7 +30,7 @@ def pattern_of(node: Node, view: View) -> str | None:
 def why_protected(node: Node, view: View) -> str | None:
     """Why a node has to stay what it is: it is part of a pattern that runtimes fuse. None where it is not."""
     name = pattern_of(node, view)
-    return None if name is None else f"part of a {name}, left as runtimes fuse it"
+    return None if name is None else f"part of {_ARTICLES.get(name, 'a')} {name}, left as runtimes fuse it"
 
 
 def is_protected(node: Node, view: View) -> bool:
@@ -106,7 +107,7 @@ def _gate(node: Node, view: View) -> _Found:
         before = view.producer(argument)
         scale = factor(before, view)
         if maker.op == "Sigmoid" and argument is x:
-            yield "QuickGelu", [maker, node]
+            yield "Swish", [maker, node]
         elif maker.op == "Sigmoid" and before is not None and scale is not None and scale[0] is x:
             yield "QuickGelu", [before, maker, node]
         elif maker.op == "HardSigmoid" and argument is x:

@@ -103,9 +103,10 @@ def to_model(net: Net | None, made: onnx.ModelProto, graph: Any) -> None:
     for item in children(root, _FRAMEWORK) if said else ():
         if to_xml("rt_info", {}, [item]) == to_xml("rt_info", {}, [_framework(facts["metadata_props"])]):
             root.remove(item)
-    made.domain, made.doc_string = facts["domain"], facts["doc_string"]
-    made.model_version = facts["model_version"]
-    made.producer_name, made.producer_version = facts["producer_name"], facts["producer_version"]
+    for key in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
+        # What is empty stays away, as it does in files that do not say it.
+        if facts[key]:
+            setattr(made, key, facts[key])
     graph.producer_name, graph.producer_version = made.producer_name, made.producer_version
     say(graph.proto, said_in_json(facts["graph"]))
     graph.doc_string = graph.proto.doc_string

@@ -102,6 +102,10 @@ def test_dry_run_and_the_report(folder: Path) -> None:
     write(folder / "m.onnx")
     report = json.loads(maxfold("convert", "m.onnx", "--dry-run", "--json", "-q").stdout)
     assert [path.name for path in folder.iterdir()] == ["m.onnx"]
+    told = maxfold("convert", "m.onnx", "--dry-run").stderr.splitlines()[-1]
+    assert told == "nothing written (--dry-run): the model can be converted"
+    told = maxfold("convert", "m.onnx", "m.onnx", "--dry-run").stderr.splitlines()[-1]
+    assert told == "nothing written (--dry-run): 2 models can be converted"
     assert (report["schema"], report["written"], report["output"]) == ("maxfold.conversion/1", False, None)
     assert maxfold("convert", "m.onnx", "-o", "m.xml", "-q", "--report", "r.json").status == 0
     written = json.loads((folder / "r.json").read_text())

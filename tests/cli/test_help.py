@@ -67,6 +67,16 @@ def test_sections_of_the_help() -> None:
     assert headings == ["Arguments", "What is written", "What is rewritten", "What is told", "Options"]
 
 
+@pytest.mark.parametrize("command", ["optimize", "convert", "verify", "diff", "inspect", "passes", "ops"])
+def test_help_stands_beside_the_options(command: str, folder: Path) -> None:
+    """A name too long for its column would drive the text of every option onto a line below it."""
+    lines = process(command, "--help", cwd=folder, env={"COLUMNS": "80"}).stdout.decode().splitlines()
+    options = [line for line in lines if re.match(r"  -", line)]
+    assert options
+    for line in options:
+        assert re.match(r"  \S+( \S+)*  +\S", line), line
+
+
 def test_help_on_a_narrow_terminal(folder: Path) -> None:
     run = process("optimize", "--help", cwd=folder, env={"COLUMNS": "60"})
     assert max(map(len, run.stdout.splitlines())) <= 60

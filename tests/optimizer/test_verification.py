@@ -121,6 +121,12 @@ def test_interfaces_that_differ(maximum: Path, tmp_path: Path, inputs: str, outp
         verify(maximum, other)
 
 
+def test_one_is_no_plural(maximum: Path, tmp_path: Path) -> None:
+    other = write(tmp_path / "n.onnx", "g (float[N] a) => (float[N] y) { y = Identity(a) }")
+    with pytest.raises(ModelError, match=r"has 1 input, and .* has 2; they cannot be compared"):
+        verify(other, maximum)
+
+
 def test_given_inputs(maximum: Path, tmp_path: Path) -> None:
     values = {"a": np.zeros((2, 3), F32), "b": np.full((2, 3), np.nan, F32)}
     np.savez(tmp_path / "x.npz", **values)

@@ -81,7 +81,7 @@ def test_what_is_left(body: str, reason: str | None) -> None:
 @pytest.mark.parametrize("end", ["r = Mul(x, q)\n y = Div(r, six)", "r = Div(q, six)\n y = Mul(x, r)"])
 def test_hard_swish_before_its_operator_is_left(end: str) -> None:
     result = fused(source_of(CLIP + end, 13))
-    why = "of a HardSwish, which runtimes fuse in other forms; with --target onnxruntime"
+    why = "part of a HardSwish, which runtimes fuse in other forms; with --target onnxruntime"
     assert (result.changes, result.reasons) == (0, [why])
     aimed = fused(source_of(CLIP + end, 13), target="onnxruntime")
     assert f"{SIGMOID}(x)" in nodes(aimed)

@@ -277,3 +277,15 @@ def test_any_text(pairs: list[tuple[str, str]], text: str) -> None:
     model.doc_string = model.graph.node[2].doc_string = text
     back = _there_and_back(model)
     assert _facts(back) == _facts(model)
+
+
+def test_what_is_not_said_stays_away() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"], name="relu")],
+        "graph",
+        *([helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])] for name in "xy"),
+    )
+    source = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    back = to_proto(convert(convert(load(source), to="openvino"), to="onnx"))
+    names = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
+    assert [name for name in names if back.HasField(name)] == [name for name in names if source.HasField(name)] == []
