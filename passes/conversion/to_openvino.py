@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -147,8 +148,11 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
             partial(_row, node, view, table, checks),
             partial(_convert, node, target, view, returned, checks),
         )
+    listed = Counter(graph.outputs)
+    inputs = frozenset(graph.inputs)
     for output in graph.outputs:
-        refusals.attempt("graph output", output.name, partial(_check_output, output, model, view, ir_version))
+        check = partial(_check_output, output, listed[output], output in inputs, view, ir_version)
+        refusals.attempt("graph output", output.name, check)
     refusals.raise_if_any()
     _outputs(model, target)
     converted = target.graph
@@ -228,13 +232,13 @@ def _constant(constant: Constant, target: Target, view: View) -> None:
         made.__dict__["shown_name"] = constant.name
 
 
-def _check_output(tensor: Tensor, model: Model, view: View, ir_version: int) -> None:
-    """Raises `UnsupportedError` for an output that OpenVINO would show otherwise than the model does."""
-    if sum(tensor is output for output in model.graph.outputs) > 1:
+def _check_output(tensor: Tensor, count: int, is_input: bool, view: View, ir_version: int) -> None:
+    """Raises `UnsupportedError` for an output, listed so often, that OpenVINO would show otherwise than the model."""
+    if count > 1:
         raise UnsupportedError("it is listed twice, and OpenVINO shows a tensor under one name once")
     if ir_version != VERSION_10:
         return
-    if any(tensor is known for known in model.graph.inputs):
+    if is_input:
         raise UnsupportedError(f"it is an input too, which an IR of version 10 cannot hold; {_NEWER}")
     dtype = view.dtype(tensor)
     if dtype is None or shown_output(dtype) is not dtype:

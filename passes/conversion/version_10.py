@@ -49,6 +49,7 @@ def name_layers(model: Model) -> None:
     results = frozenset(graph.outputs)
     tensors = {name for item in items for tensor in _made(item) for name in _names(tensor)}
     used: set[str] = set()
+    counts: dict[str, int] = {}
     for item in items:
         wanted, rename = _layer_name(item)
         made = _made(item)
@@ -56,24 +57,26 @@ def name_layers(model: Model) -> None:
         if own and made[0] in results and "parameter" not in made[0].__dict__:
             wanted = made[0].__dict__.get("shown_name", own[0])
         name = wanted
-        for candidate in _candidates(wanted):
+        for candidate in _candidates(wanted, counts):
             name = candidate
             ends = [name] if len(made) == 1 else [f"{name}.{index}" for index in range(len(made))]
             if name not in used and all(end in own or end not in tensors for end in (name, *ends)):
                 break
         used.add(name)
         rename(name)
+    used |= tensors
     for result in graph.results:
-        result.layer.name = next(name for name in _candidates(result.layer.name) if name not in used | tensors)
+        result.layer.name = next(name for name in _candidates(result.layer.name, counts) if name not in used)
         used.add(result.layer.name)
 
 
-def _candidates(base: str) -> Iterator[str]:
-    yield base or "layer"
-    count = 0
+def _candidates(base: str, counts: dict[str, int]) -> Iterator[str]:
+    """A name, then with numbers behind it; `counts` holds the last number that was tried for each."""
+    base = base or "layer"
+    yield base
     while True:
-        count += 1
-        yield f"{base or 'layer'}_{count}"
+        counts[base] = counts.get(base, 0) + 1
+        yield f"{base}_{counts[base]}"
 
 
 def _made(item: Any) -> list[Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from openvino import opset13
 from maxfold.model import ModelError, dtypes
 from maxfold.optimizer import load, optimize, save
 from maxfold.optimizer.api import convert
+from maxfold.passes.conversion import version_10
 from tests.passes.conversion import harness
 
 TYPES = ("f16", "f32", "f64", "bf16", "boolean", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
@@ -194,6 +195,27 @@ def test_names_of_layers(nodes: list[tuple[str, str, str, str]], is_optimized: b
     harness.assert_close(harness.run_openvino(tmp_path / "m.xml", x), expected, rtol=0, atol=0)
     save(convert(load(tmp_path / "m.xml"), to="onnx"), tmp_path / "back.onnx")
     assert declared(tmp_path / "back.onnx") == declared(tmp_path / "m.onnx")
+
+
+def test_many_layers_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers behind it are not tried anew for each layer."""
+    tried: list[str] = []
+    candidates = version_10._candidates
+
+    def counted(*arguments: Any) -> Iterator[str]:
+        for name in candidates(*arguments):
+            tried.append(name)
+            yield name
+
+    monkeypatch.setattr(version_10, "_candidates", counted)
+    count = 300
+    model = made("g (float[4] x) => (float[4] t0) { t0 = Relu(x) }")
+    model.graph.node[0].name = "n"
+    for index in range(1, count):
+        model.graph.node.append(helper.make_node("Neg", [f"t{index - 1}"], [f"t{index}"], "n"))
+    ir = convert(load(model), to="openvino", ir_version=10)
+    assert len({node.name for node in ir.graph.nodes}) == count
+    assert len(tried) < 3 * count
 
 
 def test_layers_of_several_outputs(tmp_path: Path) -> None:
