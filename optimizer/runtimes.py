@@ -39,6 +39,7 @@ class Port:
 
     `dtype` is None where it is not declared, or the value is no tensor; `kind` is the type as the runtime spells it. A
     dimension is a size, a symbol's name or None; `shape` is None for an unknown rank. `bounds` limits open dimensions.
+    The first `given` names are the file's, the others are the runtime's.
     """
 
     names: tuple[str, ...]
@@ -46,6 +47,7 @@ class Port:
     dtype: DType | None
     shape: tuple[Dim, ...] | None
     bounds: tuple[tuple[int, int | None], ...] = ()
+    given: int = 1
 
     @property
     def name(self) -> str:
@@ -205,14 +207,15 @@ def _compile(core: Any, model: Any) -> Any:
 def _openvino_port(port: Any) -> Port:
     node = port.get_node()
     producer = node if not node.get_input_size() else node.input_value(0).get_node()
-    names = [*sorted(port.get_names()), node.get_friendly_name(), producer.get_friendly_name()]
+    given = sorted(port.get_names())
+    names = tuple(dict.fromkeys([*given, node.get_friendly_name(), producer.get_friendly_name()]))
     kind = port.get_element_type().get_type_name()
     shape = port.get_partial_shape()
     if shape.rank.is_dynamic:
-        return Port(tuple(dict.fromkeys(names)), kind, dtypes.from_openvino(kind), None)
+        return Port(names, kind, dtypes.from_openvino(kind), None, given=len(given))
     dims = tuple(dim.get_length() if dim.is_static else None for dim in shape)
     bounds = tuple((dim.get_min_length(), None if dim.get_max_length() < 0 else dim.get_max_length()) for dim in shape)
-    return Port(tuple(dict.fromkeys(names)), kind, dtypes.from_openvino(kind), dims, bounds)
+    return Port(names, kind, dtypes.from_openvino(kind), dims, bounds, len(given))
 
 
 def _openvino_values(tensor: Any) -> Array:

@@ -5,8 +5,8 @@ ONNX files run in ONNX Runtime, IR in OpenVINO; what these need is the `verify` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +110,24 @@ def _with_symbols(runtime: Runtime, model: Model) -> list[Port]:
     for port in runtime.inputs:
         known = next((name for name in port.names if name in shapes.inputs), port.name)
         shape = shapes.input_shape(known, port.shape)
-        ports.append(Port(port.names, port.kind, port.dtype, None if shape is None else tuple(shape), port.bounds))
+        ports.append(replace(port, shape=None if shape is None else tuple(shape)))
     return ports
+
+
+def _given_names(port: Port) -> frozenset[str]:
+    return frozenset(port.names[: port.given])
+
+
+def _all_names(port: Port) -> frozenset[str]:
+    return frozenset(port.names)
+
+
+def _partner(
+    port: Port, others: Sequence[Port], names: Callable[[Port], frozenset[str]], taken: Collection[int]
+) -> int | None:
+    """Which port that is not taken has a name of this one, the same first name if possible."""
+    found = [place for place, other in enumerate(others) if place not in taken and names(port) & names(other)]
+    return min(found, key=lambda place: port.name != others[place].name, default=None)
 
 
 class _Comparison:
@@ -131,17 +147,19 @@ class _Comparison:
             raise ModelError(
                 f"{self._paths[0]} has {counted}, and {self._paths[1]} has {len(second)}; they cannot be compared"
             )
-        places: list[int] = []
-        for port in first:
-            found = [index for index, other in enumerate(second) if set(port.names) & set(other.names)]
-            # The names that a runtime makes up come last.
-            found.sort(key=lambda index: port.name != second[index].name)
-            free = [index for index in found if index not in places]
-            if not free:
-                self._notes.append(f"{what} are taken by position: no name of {port.name!r} is in the second model")
-                return list(range(len(first)))
-            places.append(free[0])
-        return places
+        places: dict[int, int] = {}
+        # A name that a runtime makes up never takes the place of one that the file gives.
+        for names in (_given_names, _all_names):
+            for index, port in enumerate(first):
+                if index not in places and (place := _partner(port, second, names, places.values())) is not None:
+                    places[index] = place
+        left = [index for index in range(len(first)) if index not in places]
+        if left:
+            named = ", ".join(repr(first[index].name) for index in left)
+            self._notes.append(f"{what} are taken by position: no name of {named} is in the second model")
+        free = (place for place in range(len(second)) if place not in places.values())
+        places.update(zip(left, list(free), strict=True))
+        return [places[index] for index in range(len(first))]
 
     def given(self, path: str | Path) -> Iterator[list[Array]]:
         yield read_inputs(path, self._ports)

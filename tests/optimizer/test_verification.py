@@ -102,9 +102,35 @@ def test_inputs_and_outputs_go_together_by_name(tmp_path: Path) -> None:
     result = verify(first, third)
     assert result.is_equal
     assert result.notes == (
-        "inputs are taken by position: no name of 'a' is in the second model",
-        "outputs are taken by position: no name of 'p' is in the second model",
+        "inputs are taken by position: no name of 'a', 'b' is in the second model",
+        "outputs are taken by position: no name of 'p', 'q' is in the second model",
     )
+
+
+def test_position_is_for_what_has_no_name_in_the_other(tmp_path: Path) -> None:
+    first = write(tmp_path / "1.onnx", "g (float[2] a) => (float[2] p, float[2] q) { p = Abs(a) q = Neg(a) }")
+    second = write(tmp_path / "2.onnx", "g (float[2] a) => (float[2] q, float[2] r) { r = Abs(a) q = Neg(a) }")
+    result = verify(first, second)
+    assert result.is_equal
+    assert result.notes == ("outputs are taken by position: no name of 'p' is in the second model",)
+
+
+def test_names_of_layers_come_behind_names_of_tensors(tmp_path: Path) -> None:
+    """Each output's layer is called like the other output."""
+    from openvino import Model, opset13, serialize
+
+    x = opset13.parameter([2], np.float32, name="x")
+    x.output(0).set_names({"x"})
+    results = []
+    for node, layer, names in ((opset13.negative(x), "a", {"0", "b"}), (opset13.abs(x), "b", {"1", "a"})):
+        node.set_friendly_name(layer)
+        node.output(0).set_names(names)
+        results.append(opset13.result(node))
+    serialize(Model(results, [x], "m"), tmp_path / "m.xml")
+    source = write(tmp_path / "1.onnx", "g (float[2] x) => (float[2] a, float[2] b) { a = Abs(x) b = Neg(x) }")
+    for pair in ((source, tmp_path / "m.xml"), (tmp_path / "m.xml", source)):
+        result = verify(*pair)
+        assert (result.is_equal, result.notes) == (True, ())
 
 
 NOT_COMPARABLE = [

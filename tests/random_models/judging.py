@@ -195,6 +195,11 @@ class Sources:
                 self._far.update(node.output)
             if is_constant:
                 constants.update(node.output)
+            elif node.op_type == "If" and node.input[0] in constants:
+                # What the branch that is taken returns may be constant, though it captures what is not.
+                returned = zip(*([item.name for item in inner.output] for inner in subgraphs(node)), strict=True)
+                both = zip(node.output, returned, strict=True)
+                constants.update(name for name, names in both if constants.issuperset(names))
 
     def _moved(self, signs: tuple[int, int]) -> ModelProto:
         """The model with each result that may round otherwise a little larger or smaller."""
