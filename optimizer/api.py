@@ -15,6 +15,7 @@ from maxfold.model.adopt import adopt, from_graphsurgeon
 from maxfold.model.fixing import fix_dimensions
 from maxfold.model.onnx_writer import ExternalData, to_proto
 from maxfold.model.view import Math
+from maxfold.optimizer.arguments import require_model
 from maxfold.optimizer.pipeline import run_pipeline, select_passes
 from maxfold.optimizer.report import Report
 from maxfold.passes import Progress
@@ -48,6 +49,7 @@ def save(model: Model, target: str | Path | BinaryIO, *, external_data: External
     limit of 2 GiB, "always" puts tensors of 1 KiB and more into `<name>.onnx.data`, "never" brings all in.
     Raises `ModelError` where that cannot be done.
     """
+    require_model("save", model)
     is_openvino = isinstance(target, (str, Path)) and is_openvino_path(target)
     if is_openvino != (model.format == "openvino"):
         there, here = ("OpenVINO IR", "ONNX") if is_openvino else ("ONNX", "OpenVINO IR")
@@ -133,6 +135,7 @@ def convert(model: Model, *, to: str, opset: int | None = None, ir_version: int 
     10 or 11. What the file says beside its graph and has no place in the other format is in `lost` of the new model.
     Raises `ConversionError` (a `ModelError`) that names everything that cannot be converted.
     """
+    require_model("convert", model)
     # The table has a hundred rows in thirty files, which only a conversion needs.
     from maxfold.model.openvino.ir import VERSIONS
     from maxfold.passes.conversion import DEFAULT_OPSET, OPSETS, TABLE, convert_to_onnx, convert_to_openvino

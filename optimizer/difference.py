@@ -20,6 +20,7 @@ from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.openvino.document import tag
 from maxfold.model.openvino.ir import ConstantLayer, Layer, Port, layer_of, port_of
+from maxfold.optimizer.arguments import require_model
 from maxfold.optimizer.inspection import Inspection, inspect
 
 DIFFERENCE_SCHEMA = "maxfold.diff/1"
@@ -82,6 +83,7 @@ def diff(first: Model, second: Model) -> Difference:
     attributes and what only one format can say of nodes and tensors are not compared. Raises `ModelError` for a
     constant that cannot be decoded.
     """
+    require_model("diff", first, second)
     comparison = _Comparison(is_one_format=first.format == second.format)
     functions = [{"::".join(filter(None, item.key)): item for item in model.functions} for model in (first, second)]
     comparison.metadata_of("", _model_facts(first, functions[0]), _model_facts(second, functions[1]))

@@ -13,6 +13,7 @@ from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.openvino import text
 from maxfold.model.openvino.document import tag
 from maxfold.model.openvino.ir import Net, port_of
+from maxfold.optimizer.arguments import require_model
 
 INSPECTION_SCHEMA = "maxfold.inspection/1"
 
@@ -79,6 +80,7 @@ class Inspection:
 
 def inspect(model: Model) -> Inspection:
     """What a model holds; no weight is read."""
+    require_model("inspect", model)
     scopes = list(model.scopes())
     constants = [constant for scope in scopes for constant in scope.constants]
     operators = Counter(_operator(node) for scope in scopes for node in scope.nodes if node.op != "Constant")
