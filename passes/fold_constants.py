@@ -19,7 +19,7 @@ from maxfold.passes import kernels
 from maxfold.passes.driver import RulePass
 from maxfold.passes.kernels import Call, Kernel, Operand, Result
 from maxfold.passes.kernels.call import of_rows
-from maxfold.passes.nodes import growth_bytes
+from maxfold.passes.nodes import growth_bytes, too_large
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
 from maxfold.passes.rule import Decline, Match, Rule, frozen
 
@@ -117,7 +117,7 @@ class FoldNode(Rule):
             return f"it would widen {widened}; only with --fold-quantized"
         growth = growth_bytes(_made(node, results), Counter(constants), view)
         if growth > self.max_growth_bytes and not self._fits_with_others(node, constants, view):
-            return f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}"
+            return too_large(growth, self.max_growth_bytes)
         return None
 
     def _fits_with_others(self, node: Node, constants: Sequence[Constant], view: View) -> bool:

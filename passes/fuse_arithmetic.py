@@ -19,7 +19,7 @@ from maxfold.model.view import View
 from maxfold.passes.affine import is_precise, rounded
 from maxfold.passes.driver import RulePass
 from maxfold.passes.fuse_add import goes_by_itself
-from maxfold.passes.nodes import growth_bytes, made_by, operand, why_not_absorbed
+from maxfold.passes.nodes import growth_bytes, made_by, operand, too_large, why_not_absorbed
 from maxfold.passes.operands import Growing, why_not_merged
 from maxfold.passes.patterns import BROADCASTING_OPSET, Fused, absorbed, orders, scalar_step
 from maxfold.passes.rule import Decline, Match, Rule, frozen
@@ -131,7 +131,7 @@ class MergeConstants(Rule):
             return f"constants of shapes {list(shapes[0])} and {list(shapes[1])} would be larger merged than apart"
         growth = growth_bytes([(dtype, shape)], Counter((inner.constant, outer.constant)), view)
         if growth > self.max_growth_bytes:
-            return f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}"
+            return too_large(growth, self.max_growth_bytes)
         return None
 
 

@@ -27,7 +27,7 @@ from maxfold.passes.affine import (
     why_not_weight,
 )
 from maxfold.passes.driver import SingleRulePass
-from maxfold.passes.nodes import growth_bytes, integer, integers, operand, text, why_not_absorbed
+from maxfold.passes.nodes import growth_bytes, integer, integers, operand, text, too_large, why_not_absorbed
 from maxfold.passes.operands import Growing
 from maxfold.passes.rule import Decline, Match, frozen
 
@@ -178,7 +178,7 @@ class FuseConvolutions(Growing, SingleRulePass):
         made += [(dtype, (convolution.channels_out,))] if shifts else []
         growth = growth_bytes(made, uses_of(steps, [weight if scales else None, convolution.bias]), view)
         if growth > self.max_growth_bytes:
-            return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
+            return Decline(too_large(growth, self.max_growth_bytes))
         if view.math == "exact":
             return Decline(_RELAXED, relaxed_gain=len(steps))
         scale_in, shift_in = composed(before, convolution.channels_in)

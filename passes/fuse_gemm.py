@@ -17,7 +17,7 @@ from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.affine import Affine, Channels, affine, composed, pieces, rounded, scaled, uses_of, why_not_weight
 from maxfold.passes.driver import RulePass
-from maxfold.passes.nodes import growth_bytes, integer, integers, made_by, number, operand, why_not_absorbed
+from maxfold.passes.nodes import growth_bytes, integer, integers, made_by, number, operand, too_large, why_not_absorbed
 from maxfold.passes.operands import Growing
 from maxfold.passes.rule import Decline, Match, Rule, frozen
 
@@ -243,7 +243,7 @@ class ScaledProduct(Rule):
         made += [(dtype, (columns,))] if shifts else []
         growth = growth_bytes(made, uses_of(steps, [weight if scales else None, old]), view)
         if growth > self.max_growth_bytes:
-            return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
+            return Decline(too_large(growth, self.max_growth_bytes))
         has_add = shifts and not is_gemm
         if view.math == "exact":
             return Decline(_RELAXED, relaxed_gain=len(steps) - has_add)

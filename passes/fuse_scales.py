@@ -10,6 +10,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
+from maxfold.passes.nodes import too_large
 from maxfold.passes.operands import Growing
 from maxfold.passes.patterns import factor
 from maxfold.passes.rule import Decline, Match, frozen
@@ -77,7 +78,7 @@ class FuseScales(Growing, SingleRulePass):
     def _moved(self, node: Node, variable: Tensor, plan: Scaling, is_before: bool, view: View) -> Match | Decline:
         growth = growth_of(plan, view)
         if growth > self.max_growth_bytes:
-            return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
+            return Decline(too_large(growth, self.max_growth_bytes))
         if view.math == "exact":
             return Decline(_RELAXED, relaxed_gain=1)
         constants = multiplied(plan, gone=variable if is_before else node.outputs[0])

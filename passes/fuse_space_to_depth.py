@@ -16,7 +16,7 @@ from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.affine import why_not_weight
 from maxfold.passes.driver import RulePass
-from maxfold.passes.nodes import growth_bytes, integer, known_integers, made_by, operand, why_not_absorbed
+from maxfold.passes.nodes import growth_bytes, integer, known_integers, made_by, operand, too_large, why_not_absorbed
 from maxfold.passes.operands import Growing
 from maxfold.passes.rule import Decline, Match, Rule, frozen
 from maxfold.passes.slices import INPUTS_OPSET, bounds
@@ -150,7 +150,7 @@ class OrderedConvolution(Rule):
             return Decline(reason)
         growth = growth_bytes([(dtype, shape)], Counter([weight]), view)
         if growth > self.max_growth_bytes:
-            return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
+            return Decline(too_large(growth, self.max_growth_bytes))
         if view.math == "exact":
             return Decline(_RELAXED, relaxed_gain=1)
         inverse = np.argsort(np.array(indices))

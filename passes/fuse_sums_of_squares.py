@@ -12,7 +12,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
-from maxfold.passes.nodes import why_not_absorbed
+from maxfold.passes.nodes import too_large, why_not_absorbed
 from maxfold.passes.normalization import TYPES
 from maxfold.passes.operands import Growing
 from maxfold.passes.root_mean_square import RootMeanSquare, root_mean_square
@@ -86,7 +86,7 @@ class FuseSumsOfSquares(Growing, SingleRulePass):
             return Decline(blocked)
         growth = growth_of(plan, view)
         if growth > self.max_growth_bytes:
-            return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
+            return Decline(too_large(growth, self.max_growth_bytes))
         if view.math == "exact":
             return Decline(_RELAXED, relaxed_gain=1)
         constants = multiplied(plan)

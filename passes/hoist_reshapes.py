@@ -11,7 +11,15 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass, named_results
-from maxfold.passes.nodes import growth_bytes, integer, known_integers, operand, other_power, why_not_absorbed
+from maxfold.passes.nodes import (
+    growth_bytes,
+    integer,
+    known_integers,
+    operand,
+    other_power,
+    too_large,
+    why_not_absorbed,
+)
 from maxfold.passes.operands import Growing, why_not_merged
 from maxfold.passes.rule import Decline, Match, frozen
 
@@ -90,7 +98,7 @@ class HoistReshapes(Growing, SingleRulePass):
             return refusals[-1]
         growth = growth_bytes([(dtype, shape)], Counter([tensor]), view)
         if growth > self.max_growth_bytes:
-            return Decline(f"the file would grow by {growth} bytes, more than {self.max_growth_bytes}")
+            return Decline(too_large(growth, self.max_growth_bytes))
         return _Hoisted(node, tuple(chain), tensor, reshaped(tensor.data, shape))
 
 

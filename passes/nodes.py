@@ -197,3 +197,8 @@ def growth_bytes(made: Iterable[tuple[DType, tuple[int, ...]]], dying: Counter[C
     """Bytes that a rewrite adds to the file: constants made, without those all of whose uses (`dying`) go."""
     gone = sum(constant.data.nbytes for constant, uses in dying.items() if view.dies_with(constant, uses))
     return sum(dtype.nbytes(math.prod(shape)) for dtype, shape in made) - gone
+
+
+def too_large(growth: int, limit: int) -> str:
+    """Why a rewrite that makes the file grow by more than the limit that was set is not done."""
+    return f"the file would grow by {growth} bytes, more than {limit}; --max-growth allows more"

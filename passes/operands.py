@@ -16,7 +16,7 @@ from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.records import frozen_value
 from maxfold.model.storage import Region
 from maxfold.model.view import View
-from maxfold.passes.nodes import growth_bytes
+from maxfold.passes.nodes import growth_bytes, too_large
 from maxfold.passes.rule import Pass
 
 # How much a file may grow for one rewrite, unless the caller says otherwise.
@@ -107,7 +107,7 @@ def merge_constants(
         dying = Counter({constants[index]: uses[constants[index]] for index in members})
         growth = growth_bytes([(dtype, shape)], dying, view)
         if growth > max_growth_bytes:
-            reason = f"merging constants would make the file grow by {growth} bytes, more than {max_growth_bytes}"
+            reason = f"merging constants: {too_large(growth, max_growth_bytes)}"
             continue
         merged.append(_combined([constants[index].data for index in members], combine, tuple(sorted(members))))
     return merged, reason

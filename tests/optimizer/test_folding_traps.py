@@ -236,7 +236,7 @@ def test_blow_up_is_declined() -> None:
     assert after == source
     growth = 4 * 2048 * 2048 - 2 * 4 * 2048
     assert [decline.reason for decline in report.declines] == [
-        f"the file would grow by {growth} bytes, more than 65536"
+        f"the file would grow by {growth} bytes, more than 65536; --max-growth allows more"
     ]
 
 

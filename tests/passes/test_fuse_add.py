@@ -295,7 +295,9 @@ def test_declines_merging_what_is_used_elsewhere_and_large() -> None:
     )
     result = fused(source, max_growth_bytes=15)
     assert result.changes == 0
-    assert result.reasons == ["merging constants would make the file grow by 16 bytes, more than 15"]
+    assert result.reasons == [
+        "merging constants: the file would grow by 16 bytes, more than 15; --max-growth allows more"
+    ]
     assert fused(source, max_growth_bytes=16).changes == 1
 
 
