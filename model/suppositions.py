@@ -32,6 +32,13 @@ def refusal_under(view: View, given: Mapping[Tensor, Fact]) -> str | None:
     return view.remembered(_Suppositions).refusal_under(given)
 
 
+def ever_known(view: View, tensor: Tensor) -> Fact:
+    """What static checks may ever know of a tensor: more than is derived where the file declares it."""
+    if view.model.format != "onnx" or isinstance(_root(tensor.scope), Function):
+        return view.fact(tensor)
+    return view.remembered(_Suppositions).fact(tensor)
+
+
 def refusal_as_output(view: View, result: Tensor, tensor: Tensor) -> str | None:
     """Why the file would not load any more if others that read a tensor read an output of a graph instead.
 
@@ -43,7 +50,7 @@ def refusal_as_output(view: View, result: Tensor, tensor: Tensor) -> str | None:
     shape = next((declared_shape(info) for output, info in outputs if output is result), None)
     if shape is None:
         return None
-    fact = view.fact(tensor)
+    fact = ever_known(view, tensor)
     dims = believed(tensor, fact.dims, shape)
     if dims == fact.dims:
         return None
@@ -86,6 +93,11 @@ class _Suppositions:
                 for tensor in node.outputs:
                     self._known.fact(tensor)
 
+    def fact(self, tensor: Tensor) -> Fact:
+        """What may be known of a tensor."""
+        self._known.fact(tensor)
+        return self._known.whole(tensor)
+
     def refusal_under(self, given: Mapping[Tensor, Fact]) -> str | None:
         """See the function; what is refused is forgotten again."""
         before: dict[Tensor, Fact] = {}
@@ -114,7 +126,7 @@ class _Suppositions:
     def _learn(self, tensor: Tensor, fact: Fact, before: dict[Tensor, Fact], pending: dict[Node, None]) -> None:
         """Adds to what is known of a tensor; all that depend on it are looked at if that is more."""
         old = self._known.fact(tensor)
-        new = _more(old, fact)
+        new = _more(old, self._known.as_named(tensor, fact))
         if new == old:
             return
         before.setdefault(tensor, old)

@@ -12,7 +12,7 @@ from maxfold.model.graph import Constant, Function, Graph, Node, Tensor
 from maxfold.model.inference import Dim, Fact, Inference, PartialValue
 from maxfold.model.inference.nonzero import is_nonzero, nonzero_atoms
 from maxfold.model.model import ONNX_DOMAINS, Model, graph_protos
-from maxfold.model.suppositions import refusal_as_output, refusal_under
+from maxfold.model.suppositions import ever_known, refusal_as_output, refusal_under
 
 Math = Literal["exact", "relaxed"]
 _Derived = TypeVar("_Derived")
@@ -284,6 +284,10 @@ class View:
     def why_frozen_anywhere(self) -> str | None:
         """Why a node of the model has to stay what it is, None where none has to."""
         return next(iter(self.remembered(frozen_nodes).values()), None)
+
+    def ever_known(self, tensor: Tensor) -> Fact:
+        """What static checks may ever know of a tensor, to be asked about with `why_not_known`."""
+        return ever_known(self, tensor)
 
     def why_not_known(self, given: Mapping[Tensor, Fact]) -> str | None:
         """Why what a rewrite would make known of tensors had better not be known, None where it may be."""

@@ -8,7 +8,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
-from maxfold.passes.nodes import made_by
+from maxfold.passes.nodes import is_same_axis, made_by
 from maxfold.passes.operands import is_inner, why_not_inlined
 from maxfold.passes.remove_no_op_concat import concat_axis
 from maxfold.passes.rule import Decline, Match, frozen
@@ -74,11 +74,7 @@ def _is_joined(inner: Node, node: Node, view: View) -> bool:
 
 
 def _why_not(node: Node, inner: Node, view: View) -> str | None:
-    own, other = concat_axis(node, view), concat_axis(inner, view)
-    if own != other:
-        rank = view.rank(inner.outputs[0])
-        if rank is None:
-            return "the rank of the tensors is not known"
-        if own % rank != other % rank:
-            return "the axes differ"
+    is_same = is_same_axis(concat_axis(node, view), concat_axis(inner, view), view.rank(inner.outputs[0]))
+    if not is_same:
+        return "the rank of the tensors is not known" if is_same is None else "the axes differ"
     return why_not_inlined(inner.outputs[0], node, view)

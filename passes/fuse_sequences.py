@@ -14,7 +14,7 @@ from maxfold.model.inference import Fact
 from maxfold.model.view import View
 from maxfold.passes.chains import cancelled, node_before
 from maxfold.passes.driver import RulePass
-from maxfold.passes.nodes import integer, known_integers, operand, scalar
+from maxfold.passes.nodes import integer, is_same_axis, known_integers, operand, scalar
 from maxfold.passes.rule import Decline, Match, Rule, frozen
 
 # From this operator set on the sizes of the parts are an input of Split; before, an attribute.
@@ -100,7 +100,7 @@ class ReadMember(Rule):
             return _split(made, view)
         place = _place(node, len(made.inputs), view)
         reason = view.why_fixed(node.outputs[0]) or view.why_not_settled(node)
-        reason = reason or view.why_not_known({node.outputs[0]: view.fact(made.inputs[place])})
+        reason = reason or view.why_not_known({node.outputs[0]: view.ever_known(made.inputs[place])})
         return _Member(node, made.inputs[place], made) if reason is None else Decline(reason)
 
 
@@ -137,8 +137,8 @@ def _why_not_known(
     split: Node, readers: Sequence[Node], axis: int, sizes: Sequence[int | None], view: View
 ) -> str | None:
     """Why the shapes of parts had better not be known; a size of None stands for an axis that goes."""
-    whole = view.fact(split.inputs[0])
-    if whole.dims is None:
+    whole = view.ever_known(split.inputs[0])
+    if whole.dims is None or not -len(whole.dims) <= axis < len(whole.dims):
         return None
     axis %= len(whole.dims)
     given: dict[Tensor, Fact] = {}
@@ -232,7 +232,21 @@ class Concatenate(Rule):
         shapes = [view.shape(tensor) for tensor in made.inputs]
         if not all(_fits(shape, shapes[0], axis) for shape in shapes):
             return Decline("the members are known not to fit together")
-        return _Concatenated(node, made, axis)
+        reason = view.why_not_known({node.outputs[0]: _joined(made.inputs, axis, view)})
+        return _Concatenated(node, made, axis) if reason is None else Decline(reason)
+
+
+def _joined(members: Sequence[Tensor], axis: int, view: View) -> Fact:
+    """What may be known of a Concat; members without elements, which may be of any shape, are left out."""
+    dtype = view.dtype(members[0])
+    shapes = [dims for dims in (view.ever_known(item).dims for item in members) if dims is not None and 0 not in dims]
+    if not shapes or not -len(shapes[0]) <= axis < len(shapes[0]):
+        return Fact(dtype)
+    dims = [next((dim for dim in sizes if isinstance(dim, int)), None) for sizes in zip(*shapes, strict=False)]
+    sizes = [shape[axis] for shape in shapes if len(shape) == len(dims)]
+    is_told = len(sizes) == len(members) and all(isinstance(size, int) for size in sizes)
+    dims[axis] = sum(size for size in sizes if isinstance(size, int)) if is_told else None
+    return Fact(dtype, tuple(dims))
 
 
 def _fits(shape: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None, axis: int) -> bool:
@@ -253,12 +267,11 @@ def _rejoined(node: Node, split: Node, view: View) -> Match | Decline | None:
         return Decline("runtimes differ in what keepdims means for parts of one size")
     if bool(integer(node, "new_axis", 0)) is (keeps_axis or sizes is not None):
         return None
-    own, other = integer(node, "axis"), integer(split, "axis", 0)
-    if own != other and rank is None:
-        return Decline("the rank of the tensors is not known")
-    if own != other and rank is not None and (not rank or own % rank != other % rank):
-        return None
-    return cancelled(node, split, view)
+    is_same = is_same_axis(integer(node, "axis"), integer(split, "axis", 0), rank)
+    if not is_same:
+        return Decline("the rank of the tensors is not known") if is_same is None else None
+    reason = view.why_not_known({node.outputs[0]: view.ever_known(split.inputs[0])})
+    return cancelled(node, split, view) if reason is None else Decline(reason)
 
 
 class FuseSequences(RulePass):

@@ -9,7 +9,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass, named_results
-from maxfold.passes.nodes import integer, operand, other_power
+from maxfold.passes.nodes import integer, is_same_axis, operand, other_power
 from maxfold.passes.rule import Decline, Match, frozen
 from maxfold.passes.slices import bounds
 
@@ -70,7 +70,7 @@ class HoistAboveSplit(SingleRulePass):
 def _other_power(readers: Sequence[Node], split: Node, view: View) -> Decline | None:
     """The refusal of a power; ONNX Runtime goes by whether the last axis has one element, which other axes leave."""
     rank = view.rank(split.inputs[0])
-    if rank and integer(split, "axis", 0) % rank != rank - 1:
+    if rank is not None and not is_same_axis(integer(split, "axis", 0), -1, rank):
         return None
     return other_power(readers[0], view, len(readers) - 1)
 
@@ -118,6 +118,6 @@ def _is_same_slice(reader: Node, tensor: Tensor, before: Sequence[Node], split: 
     if rank is None or found is None or view.use_count(tensor) != 1:
         return False
     axis = integer(split, "axis", 0)
-    if any(own % rank == axis % rank for own in found.axes):
+    if any(is_same_axis(own, axis, rank) for own in found.axes):
         return False
     return not before or bounds(before[0], view) == found

@@ -246,7 +246,7 @@ class _Planner:
         if found is None:
             node, tensor = self.found.node, self._branches[0].outputs[place]
             reason = self._view.why_not_settled(node)
-            reason = reason or self._view.why_not_known({node.outputs[place]: self._view.fact(tensor)})
+            reason = reason or self._view.why_not_known({node.outputs[place]: self._view.ever_known(tensor)})
             found = self._known[place] = reason is None
         return found
 

@@ -12,6 +12,7 @@ from maxfold.model.graph import Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.chains import node_before
 from maxfold.passes.driver import SingleRulePass
+from maxfold.passes.merge_reshapes import normalized
 from maxfold.passes.nodes import integers, known_integers, number, operand, text, why_not_absorbed
 from maxfold.passes.rule import Decline, Match, frozen
 
@@ -83,7 +84,7 @@ def _pads(node: Node, opset: int, view: View) -> list[int] | None:
     if given is None or operand(node, 3) is None:
         return given
     named, rank = known_integers(operand(node, 3), view), view.rank(node.inputs[0])
-    if named is None or rank is None or 2 * len(named) != len(given):
+    if named is None or rank is None or 2 * len(named) != len(given) or normalized(named, rank) is None:
         return None
     pads = [0] * (2 * rank)
     for place, axis in enumerate(named):

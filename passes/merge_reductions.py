@@ -54,7 +54,8 @@ class MergeReductions(SingleRulePass):
             return None
         # Unsqueeze counts in its result, and Squeeze in what it reads: both have the rank of what is reduced.
         rank = view.rank(inner.inputs[0])
-        if rank is None and min(*named, *reduced) < 0:
+        if rank is None and (node.op == "Unsqueeze" or min(*named, *reduced) < 0):
+            # Kernels reduce a scalar along any axis, and leave it one whatever keepdims says.
             return Decline("the rank of the tensor is not known")
         places = [normalized(item, max(*named, *reduced) + 1 if rank is None else rank) for item in (named, reduced)]
         if None in places or places[0] != places[1]:

@@ -65,7 +65,7 @@ class MergeSlices(SingleRulePass):
         if axes is None:
             return Decline("the rank of the tensor is not known")
         cuts, others = _cuts(axes[: len(first.axes)], first), _cuts(axes[len(first.axes) :], second)
-        if cuts is None or others is None:
+        if cuts is None or others is None or min(axes) < 0:
             return None
         for axis, cut in others.items():
             size = None if shape is None or axis >= len(shape) else shape[axis]
@@ -88,6 +88,6 @@ def _cuts(axes: tuple[int, ...], found: Bounds) -> dict[int, Cut] | None:
 
 def _places(axes: tuple[int, ...], rank: int | None) -> tuple[int, ...] | None:
     """The axes counted from the front."""
-    if all(axis >= 0 for axis in axes):
-        return axes
-    return None if rank is None else tuple(axis + rank if axis < 0 else axis for axis in axes)
+    if rank is None:
+        return axes if all(axis >= 0 for axis in axes) else None
+    return tuple(axis + rank if axis < 0 else axis for axis in axes)

@@ -193,6 +193,16 @@ def other_power(node: Node, view: View, gain: int) -> Decline | None:
     return Decline("Pow may round differently in other shapes; only with --math relaxed", relaxed_gain=gain)
 
 
+def is_same_axis(own: int, other: int, rank: int | None) -> bool | None:
+    """Whether two numbers, which may count from the back, name one axis; None where that takes a rank not known."""
+    if own == other:
+        return True
+    if rank is None:
+        return None
+    places = [axis + rank if axis < 0 else axis for axis in (own, other)]
+    return places[0] == places[1] and 0 <= places[0] < rank
+
+
 def growth_bytes(made: Iterable[tuple[DType, tuple[int, ...]]], dying: Counter[Constant], view: View) -> int:
     """Bytes that a rewrite adds to the file: constants made, without those all of whose uses (`dying`) go."""
     gone = sum(constant.data.nbytes for constant, uses in dying.items() if view.dies_with(constant, uses))

@@ -53,7 +53,7 @@ class RemoveFailingBranch(SingleRulePass):
         reason = why_not_moved(branch, node, view) or why_not_replaced(node, branch.outputs, view, branch)
         results = zip(node.outputs, branch.outputs, strict=True)
         reason = reason or view.why_not_settled(node)
-        reason = reason or view.why_not_known({result: view.fact(tensor) for result, tensor in results})
+        reason = reason or view.why_not_known({result: view.ever_known(tensor) for result, tensor in results})
         return Taken(node, branch) if reason is None else Decline(reason)
 
 

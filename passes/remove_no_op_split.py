@@ -9,7 +9,7 @@ from maxfold.model.graph import Node
 from maxfold.model.view import View
 from maxfold.passes.chains import cancelled, node_before
 from maxfold.passes.driver import RulePass
-from maxfold.passes.nodes import bypassed, integer, operand
+from maxfold.passes.nodes import bypassed, integer, is_same_axis, operand
 from maxfold.passes.remove_no_op_concat import concat_axis
 from maxfold.passes.rule import Decline, Match, Rule, frozen
 
@@ -39,12 +39,9 @@ class AllParts(Rule):
             return None
         if any(own is not part for own, part in zip(node.inputs, split.outputs, strict=True)):
             return None
-        own, other = concat_axis(node, view), integer(split, "axis", 0)
-        rank = view.rank(split.inputs[0])
-        if own != other and rank is None:
-            return Decline("the rank of the tensors is not known")
-        if own != other and rank is not None and own % rank != other % rank:
-            return None
+        is_same = is_same_axis(concat_axis(node, view), integer(split, "axis", 0), view.rank(split.inputs[0]))
+        if not is_same:
+            return Decline("the rank of the tensors is not known") if is_same is None else None
         return cancelled(node, split, view)
 
 

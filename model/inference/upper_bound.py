@@ -94,15 +94,16 @@ class UpperBound(Inference):
         """What is derived now of an input of a body."""
         for source in self._sources(tensor):
             self.fact(source)
-        return self._as_named(tensor, self._input(tensor))
+        return self.as_named(tensor, self._input(tensor))
 
     def results_again(self, node: Node) -> list[Fact]:
         """What is derived now of a node's results."""
         for source in self._sources(node.outputs[0]) if node.outputs else ():
             self.fact(source)
-        return [self._as_named(*pair) for pair in zip(node.outputs, self._infer(node), strict=False)]
+        return [self.as_named(*pair) for pair in zip(node.outputs, self._infer(node), strict=False)]
 
-    def _as_named(self, tensor: Tensor, fact: Fact) -> Fact:
+    def as_named(self, tensor: Tensor, fact: Fact) -> Fact:
+        """A fact with symbols for dims that are not known."""
         return fact if fact.is_named else self._named(tensor, fact)
 
     def _completed(self, node: Node, found: list[Fact]) -> list[Fact]:

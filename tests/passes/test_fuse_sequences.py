@@ -201,6 +201,36 @@ def test_sizes_that_do_not_fit() -> None:
     assert result.reasons == ["the sizes of the parts are not those of what is split"]
 
 
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("float[N,1,K] x", "s = SplitToSequence<axis = 2>(x) p = ConcatFromSequence<axis = 2>(s)"),
+        ("float[N,1,K] x", "s = SequenceConstruct(x, x) p = ConcatFromSequence<axis = 0>(s)"),
+    ],
+)
+def test_no_rank_is_made_known_in_front_of_a_stricter_check(head: str, body: str) -> None:
+    """Kernels reduce a scalar along any axis; onnx's inference refuses that as soon as it knows."""
+    body += " f = ReduceMax<axes = [0, 1, 2], keepdims = 0>(p) y = ReduceMax<axes = [0], keepdims = 0>(f)"
+    source = model(f"g ({head}) => (float y) {{ {body} }}", opset=12)
+    source.graph.output[0].type.tensor_type.ClearField("shape")
+    result = outcome("fuse-sequences", source, check=False)
+    assert result.changes == 0
+    assert "ReduceMax 'y' would be refused when the file is loaded" in result.reasons[0]
+    assert_same_results(result, x=np.ones((2, 1, 3), np.float32))
+
+
+def test_what_is_declared_is_known_to_static_checks() -> None:
+    """A declared size of 0 stands for an unknown one in real files, but not for them."""
+    body = "e = Expand(x, three) s = SplitToSequence(e) m = SequenceAt(s, i1) c = Concat<axis = 0>(m, m)"
+    source = model(
+        f"g (float[0,K] x) => (float[A,B,C] y) {{ {body} y = Concat<axis = 1>(c, m) }}",
+        constants={"three": np.array([3, 1, 1]), "i1": PLACES["i1"]},
+    )
+    result = outcome("fuse-sequences", source, check=False)
+    assert result.changes == 0
+    assert_same_results(result, x=np.ones((0, 1), np.float32))
+
+
 def test_what_is_kept_stays() -> None:
     body = "s = SplitToSequence(x, k)\n y = SequenceAt(s, i0)\n z = SequenceAt(s, i1)"
     for name in ("s", "y", "z", "k", "i1"):

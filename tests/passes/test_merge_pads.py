@@ -22,6 +22,13 @@ def merged(body: str, *, opset: int = 17, head: str = "float[M,N] a", **constant
     return outcome("merge-pads", source)
 
 
+def test_an_axis_that_is_not_there() -> None:
+    body = "m = Reshape(a, none) b = Pad(m, p, , last) c = Pad(b, p, , last)"
+    arrays = {"none": np.zeros(0, np.int64), "p": np.array([0, 1]), "last": np.array([-1])}
+    source = model(f"g (float[M] a) => (float[A] y) {{ {body} y = Neg(c) }}", opset=18, constants=arrays)
+    assert outcome("merge-pads", source, check=False).changes == 0
+
+
 PADS = list(itertools.product((0, 1, 2), (0, 1), (0, 2), (0, 1)))
 
 

@@ -152,6 +152,16 @@ def test_an_unknown_rank() -> None:
     assert outcome("merge-reductions", source_of(body, kind="int64", n=[0])).changes == 1
 
 
+def test_what_may_be_a_scalar_gets_its_axis_from_unsqueeze() -> None:
+    """Kernels reduce a scalar along an axis that it does not have, and give a scalar whatever keepdims says."""
+    body = "i = Identity(z) r = ReduceMax<axes = [0], keepdims = 0>(i) u = Unsqueeze(r, n) y = Identity(u)"
+    source = model(f"g (float z) => (float[A] y) {{ {body} }}", opset=17, constants={"n": np.array([0])})
+    source.graph.input[0].type.tensor_type.ClearField("shape")
+    result = outcome("merge-reductions", source, check=False)
+    assert result.reasons == ["the rank of the tensor is not known"]
+    assert_same_results(result, z=np.array(2, np.float32))
+
+
 def test_graph_outputs_and_kept_names() -> None:
     source = model(
         "g (float[2,3] x) => (float[2,1] r, float[2] y) { r = ReduceMax(x, u) y = Squeeze(r, u) }",

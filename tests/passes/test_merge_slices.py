@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 
+from maxfold.optimizer import optimize
 from maxfold.passes.slices import Cut, cut_of_cut
 from tests.passes.cleaning import assert_same_results, nodes
 from tests.passes.outcome import Outcome, outcome
@@ -90,6 +91,22 @@ def test_an_unknown_rank() -> None:
         constants={name: np.array(LISTS[name]) for name in ("zero", "one", "minus")},
     )
     assert outcome("merge-slices", source).reasons == ["the rank of the tensor is not known"]
+
+
+def test_an_axis_that_is_not_there() -> None:
+    """The file loads where the rank cannot be told when it does; what it is read from tells that it is 0."""
+    source = model(
+        "g (float[4] a) => (float[R] y) { s = SplitToSequence<keepdims = 0>(a) m = SequenceAt(s, place) "
+        "b = Slice(m, zero, one, minus) y = Slice(b, zero, one, minus) }",
+        constants={**{name: np.array(LISTS[name]) for name in ("zero", "one", "minus")}, "place": np.array(1)},
+    )
+    optimize(source)
+    source = model(
+        "g (float a) => (float[R] y) { i = Neg(a) m = Reshape(i, none) b = Slice(m, zero, one, minus) "
+        "y = Slice(b, zero, one, minus) }",
+        constants={**{name: np.array(LISTS[name]) for name in ("zero", "one", "minus")}, "none": np.zeros(0, np.int64)},
+    )
+    assert outcome("merge-slices", source, check=False).changes == 0
 
 
 def test_a_graph_output_between_them_stays() -> None:
