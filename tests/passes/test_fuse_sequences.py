@@ -219,15 +219,17 @@ def test_no_rank_is_made_known_in_front_of_a_stricter_check(head: str, body: str
     assert_same_results(result, x=np.ones((2, 1, 3), np.float32))
 
 
-def test_what_is_declared_is_known_to_static_checks() -> None:
-    """A declared size of 0 stands for an unknown one in real files, but not for them."""
-    body = "e = Expand(x, three) s = SplitToSequence(e) m = SequenceAt(s, i1) c = Concat<axis = 0>(m, m)"
+def test_what_one_rewrite_makes_known_counts_for_the_next() -> None:
+    """Also a size of 0, which is declared: it stands for an unknown one in real files, but not for static checks."""
+    body = "q = SequenceConstruct(x) o = SequenceAt(q, i0) e = Expand(o, three) s = SplitToSequence(e) "
+    body += "m = SequenceAt(s, i1) c = Concat<axis = 0>(m, m) y = Concat<axis = 1>(c, m)"
     source = model(
-        f"g (float[0,K] x) => (float[A,B,C] y) {{ {body} y = Concat<axis = 1>(c, m) }}",
-        constants={"three": np.array([3, 1, 1]), "i1": PLACES["i1"]},
+        f"g (float[0,K] x) => (float[A,B,C] y) {{ {body} }}",
+        constants={"three": np.array([3, 1, 1]), "i0": PLACES["i0"], "i1": PLACES["i1"]},
     )
     result = outcome("fuse-sequences", source, check=False)
-    assert result.changes == 0
+    assert result.changes == 1
+    assert "Concat 'y' would be refused when the file is loaded" in result.reasons[0]
     assert_same_results(result, x=np.ones((0, 1), np.float32))
 
 
