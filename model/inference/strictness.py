@@ -90,6 +90,8 @@ def _is_told(result: Sequence[Dim] | None, sizes: Sequence[Dim], axis: int) -> b
     if result is None:
         return False
     beside = (*result[:axis], *result[axis + 1 :])
+    if len(beside) != len(sizes):
+        return False
     return all(size == dim for size, dim in zip(sizes, beside, strict=True) if isinstance(size, int))
 
 

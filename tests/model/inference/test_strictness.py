@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto, helper, numpy_helper
 
 from maxfold.model import read_onnx
-from maxfold.model.inference import Inference, fallback
+from maxfold.model.inference import Inference, fallback, strictness
 from maxfold.model.inference.strictness import STRICT
 from maxfold.model.view import View
 from tests.text import Array, model
@@ -57,3 +57,9 @@ def test_an_ordinary_resize_needs_no_schema(monkeypatch: pytest.MonkeyPatch) -> 
     (resize,) = loaded.graph.nodes
     monkeypatch.setattr(fallback, "refusal", lambda *_: pytest.fail("onnx is asked"))
     assert STRICT["Resize"](Inference(View(loaded)), resize) is None
+
+
+def test_a_result_of_another_rank_tells_nothing_of_an_empty_operand() -> None:
+    assert strictness._is_told((4, 3), (3,), 0)
+    assert not strictness._is_told((4,), (3,), 0)
+    assert not strictness._is_told((4, 3, 1), (3,), 0)
