@@ -17,6 +17,8 @@ from maxfold.model.types import declared_shape
 
 Check = Callable[[Inference, Node], str | None]
 
+# From here on an end of a Slice stands for the end of any axis.
+_FAR = 2**31 - 1
 # What a runtime says may be another thing, and another version of onnx may say nothing.
 _UNUSUAL = "its operands have a form that only kernels take"
 # Attributes of a convolution that have an entry for each spatial axis, or two.
@@ -104,6 +106,16 @@ def _prelu(known: Inference, node: Node) -> str | None:
 def _non_zero(known: Inference, node: Node) -> str | None:
     """NonZero: for onnx a scalar has no index, for kernels one."""
     return _UNUSUAL if _dims(known, node, 0) == () else None
+
+
+def _slice(known: Inference, node: Node) -> str | None:
+    """Slice backwards to the largest end: for onnx there is nothing, for kernels all from the start to the first."""
+    ends, steps = (known.value(node.inputs[place]) if place < len(node.inputs) else None for place in (2, 4))
+    if ends is None or steps is None:
+        return None
+    pairs = zip(ends.elements, steps.elements, strict=False)
+    numbers = [(end, step) for end, step in pairs if isinstance(end, int) and isinstance(step, int)]
+    return _UNUSUAL if any(step < 0 and end >= _FAR for end, step in numbers) else None
 
 
 def _squeeze(known: Inference, node: Node) -> str | None:
@@ -246,5 +258,6 @@ STRICT: dict[str, Check] = {
     "Resize": _resize,
     "Scan": _scan,
     "Split": _split,
+    "Slice": _slice,
     "Squeeze": _squeeze,
 }  # fmt: skip

@@ -233,3 +233,19 @@ def test_random_models_go_on_loading(seed: int) -> None:
     except NoModelError as error:
         pytest.skip(str(error))
     check_loading(case)
+
+
+def test_a_slice_backwards_to_the_largest_end() -> None:
+    """For kernels it gives all in reverse order, for onnx nothing, which the declared output contradicts."""
+    source = model(
+        """
+        g (float[2,3] X) => (float[2,3] Y) {
+            s = Shape(X)
+            t = Mul(s, one)
+            u = Reshape(X, t)
+            Y = Slice(u, last, far, last, last)
+        }""",
+        constants={"one": np.array([1]), "last": np.array([-1]), "far": np.array([(1 << 63) - 1])},
+    )
+    assert "as it stands" not in refusals(source)
+    assert_still_loads(source, {"X": np.arange(6, dtype=np.float32).reshape(2, 3)})
