@@ -190,6 +190,13 @@ class Edit(View):
         """
         splice.take_place(self, result, tensor)
 
+    def displace(self, tensor: Tensor) -> Tensor:
+        """A new tensor that is made in the place of one whose readers are to read something else from now on.
+
+        Until another node makes the old one (`take_place`), or nothing reads it any more, it is made by none.
+        """
+        return splice.displace(self, tensor, new_variable(self._names.fresh(f"{tensor.name}_new"), tensor.scope))
+
     def renew(self, tensor: Tensor) -> Tensor:
         """A new tensor in the place of one that is to hold something else; whoever reads that reads the new one.
 

@@ -250,6 +250,17 @@ def take_place(edit: Edit, result: Tensor, tensor: Tensor) -> None:
     edit._touched[producer] = None
 
 
+def displace(edit: Edit, tensor: Tensor, new: Tensor) -> Tensor:
+    """See `Edit.displace`."""
+    producer = edit.producer(tensor)
+    assert producer is not None
+    list.__setitem__(producer.outputs, next(i for i, item in enumerate(producer.outputs) if item is tensor), new)
+    list.__setitem__(tensor.inputs, slice(None), [])
+    list.__setitem__(new.inputs, slice(None), [producer])
+    edit._uses[new] = 0
+    return new
+
+
 def remove_function(edit: Edit, function: Function) -> None:
     """See `Edit.remove_function`."""
     edit.model.functions.remove(function)

@@ -2,6 +2,7 @@
 
 from maxfold.passes.bypass_expand import BypassExpand
 from maxfold.passes.flatten_concats import FlattenConcats
+from maxfold.passes.flip_layouts import FlipLayouts
 from maxfold.passes.fold_constants import FoldConstants
 from maxfold.passes.fold_shapes import FoldShapes
 from maxfold.passes.fuse_add import FuseAddPass
@@ -113,6 +114,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     MergeEqualNodes,
     MergeEqualValues,
     HoistFromBranches,
+    FlipLayouts,
     # What moves constants and factors comes when all patterns have been found, see runtime_patterns.
     TrimScales,
     RemoveNeutralOperand,

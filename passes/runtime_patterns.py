@@ -20,6 +20,7 @@ from maxfold.passes.root_mean_square import root_mean_square
 _TOLERANCE = 1e-2
 NORMALIZATIONS = ("LayerNormalization", "RMSNormalization")
 _ARTICLES = {"RMSNormalization": "an"}
+_ELEMENTWISE = ("Gelu", "HardSwish", "Mish", "Swish")
 
 
 def pattern_of(node: Node, view: View) -> str | None:
@@ -36,6 +37,11 @@ def why_protected(node: Node, view: View) -> str | None:
 def is_protected(node: Node, view: View) -> bool:
     """Whether a node is part of a pattern that runtimes fuse."""
     return pattern_of(node, view) is not None
+
+
+def elementwise_pattern(node: Node, view: View) -> bool:
+    """Whether a node is part of a pattern that computes each element by itself."""
+    return pattern_of(node, view) in _ELEMENTWISE
 
 
 def _protected(view: View) -> dict[Node, str]:
