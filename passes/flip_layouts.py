@@ -17,6 +17,8 @@ from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 
 # Orders of axes that are tried in one scope: the most frequent ones.
 _MOST_ORDERS = 8
+# Each round that changes something saves Transposes; a few are enough.
+_MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True)
@@ -45,17 +47,18 @@ class FlipLayouts(Pass):
 
     def _in_scope(self, scope: Graph, edit: Edit, declines: list[DeclineRecord]) -> int:
         changes = 0
-        while True:
+        for _ in range(_MOST_ROUNDS):
             found: dict[Node, str] = {}
             before = changes
             for order in _orders(scope, edit):
                 changes += self._flip(scope, order, edit, found)
             if changes == before:
-                declines += [
-                    DeclineRecord(self.name, node.name or node.outputs[0].name, node.op, reason)
-                    for node, reason in found.items()
-                ]
-                return changes
+                break
+        declines += [
+            DeclineRecord(self.name, node.name or node.outputs[0].name, node.op, reason)
+            for node, reason in found.items()
+        ]
+        return changes
 
     def _flip(self, scope: Graph, order: Order, edit: Edit, declines: dict[Node, str]) -> int:
         """Flips all regions of one order that gain. Returns how many nodes changed."""

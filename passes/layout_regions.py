@@ -218,11 +218,14 @@ class Finder:
                 meeting.maker = maker
             elif maker is not None and self._may_go(maker, self._back):
                 meeting.back = maker
+        # Of an order that is its own inverse one Transpose may be both. It counts once.
+        backs = {meeting.back for meeting in region.meetings.values()}
+        for tensor, meeting in region.meetings.items():
             meeting.is_needed = view.is_graph_output(tensor)
             for reader in view.consumers(tensor):
                 if reader in region.nodes and self._is_carried(reader, tensor, region):
                     meeting.readers.append(reader)
-                elif self._leads_on(reader, meeting):
+                elif reader not in backs and self._leads_on(reader, meeting):
                     meeting.onwards.append(reader)
                 else:
                     meeting.is_needed = True

@@ -64,7 +64,7 @@ class _Rewrite:
             meeting = self._region.meetings[tensor]
             if meeting.back is not None:
                 found = meeting.back.inputs[0]
-            elif meeting.onwards and meeting.maker is None:
+            elif meeting.onwards:
                 found = meeting.onwards[0].outputs[0]
             else:
                 found = self._transpose(tensor, self._region.order, node)

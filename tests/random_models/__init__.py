@@ -20,7 +20,7 @@ from typing import Any
 import onnx
 from onnx import ModelProto, helper
 
-from tests.random_models import choices, elementwise, idioms, layers, movement, shapes, traps
+from tests.random_models import choices, elementwise, idioms, layers, layouts, movement, shapes, traps
 from tests.random_models.builder import Builder, Value, info
 from tests.random_models.control import control
 from tests.random_models.trial import Refused, Session, subgraphs
@@ -104,6 +104,7 @@ WHOLE = Kind(
         **elementwise.MAKERS,
         **movement.MAKERS,
         **layers.MAKERS,
+        **layouts.MAKERS,
         **traps.MAKERS,
         **idioms.MAKERS,
         **choices.MAKERS,
@@ -112,7 +113,8 @@ WHOLE = Kind(
     },
 )
 SHAPES = Kind(shapes.inputs, {**shapes.MAKERS, control: 2, choices.alike: 2})
-KINDS = {"whole": WHOLE, "shapes": SHAPES}
+LAYOUTS = Kind(_inputs, {**layouts.MAKERS, movement.transpose: 1, control: 1})
+KINDS = {"whole": WHOLE, "shapes": SHAPES, "layouts": LAYOUTS}
 
 
 def random_model(
