@@ -78,14 +78,11 @@ class Region:
         saved: Counter[Monomial] = Counter()
         for meeting in self.meetings.values():
             difference = meeting.is_transposed(set()) - meeting.is_transposed(flipped)
-            for monomial, factor in _terms(self._elements(meeting.tensor)) if difference else ():
+            for monomial, factor in _terms(product(self.view.dims(meeting.tensor) or ())) if difference else ():
                 saved[monomial] += difference * factor
         if all(factor >= 0 and _is_counted(monomial) for monomial, factor in saved.items() if factor):
             return flipped, None
         return set(), "whether fewer elements would be transposed depends on sizes that are not known"
-
-    def _elements(self, tensor: Tensor) -> Dim:
-        return product(self.view.dims(tensor) or ())
 
     def _cut(self) -> set[Node]:
         network = Network()
@@ -103,10 +100,7 @@ class Region:
         return sum(self._weight(item) for item in self.meetings.values() if item.is_transposed(flipped))
 
     def _weight(self, meeting: Meeting) -> int:
-        elements: int = sum(
-            factor * _TYPICAL_SIZE ** len(monomial) for monomial, factor in _terms(self._elements(meeting.tensor))
-        )
-        return max(0, min(elements, _MOST_ELEMENTS)) * _ONE_ELEMENT + 1
+        return min(elements(self.view, meeting.tensor), _MOST_ELEMENTS) * _ONE_ELEMENT + 1
 
     def _add(self, meeting: Meeting, numbers: dict[Node, int], network: Network) -> None:
         # The source stands for label 1, the sink for label 0.
@@ -142,6 +136,12 @@ class Region:
         return elementwise_pattern(maker, self.view) and any(
             elementwise_pattern(reader, self.view) for reader in meeting.readers
         )
+
+
+def elements(view: View, tensor: Tensor) -> int:
+    """About how many elements a tensor of known rank has."""
+    terms = _terms(product(view.dims(tensor) or ()))
+    return max(0, sum(factor * int(_TYPICAL_SIZE ** len(monomial)) for monomial, factor in terms))
 
 
 def _terms(dim: Dim) -> Iterable[tuple[Monomial, int]]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import functools
-import math
 
-from maxfold.model.data import Array, TensorData, computed, read_array
+from maxfold.model.computed import computed, is_small
+from maxfold.model.data import Array, TensorData, read_array
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.passes.layout_regions import Order, Region
 from maxfold.passes.layouts import Moved, permuted_array, permuted_shape
-
-# Constants of so many bytes are permuted when they are written.
-_LARGE_BYTES = 1 << 20
 
 
 def rewrite(region: Region, flipped: set[Node], edit: Edit) -> None:
@@ -79,11 +76,11 @@ class _Rewrite:
             order, data = self._region.order, constant.data
             shape = permuted_shape(constant, order)
             assert data.dtype is not None
-            if data.dtype.nbytes(math.prod(shape)) >= _LARGE_BYTES:
-                compute = functools.partial(_permuted, data, order)
-                made = self._edit.add_constant(computed(data.dtype, shape, compute), like=constant)
-            else:
+            if is_small(data.dtype, shape):
                 made = self._edit.add_constant(permuted_array(data.array(), order), like=constant)
+            else:
+                compute = functools.partial(_permuted, data, order)
+                made = self._edit.add_constant(computed(data.dtype, shape, compute, [data]), like=constant)
             self._permuted[constant] = made
         return self._permuted[constant]
 

@@ -17,7 +17,7 @@ from maxfold.passes import CATALOGUE
 from tests.optimizer.optimized import optimized
 from tests.passes.outcome import outcome
 from tests.passes.trees import Case, add_models, max_models, mixed_models
-from tests.random_models import NoModelError, RandomModel, random_model, random_models
+from tests.random_models import LAYOUTS, NoModelError, RandomModel, random_model, random_models
 from tests.random_models.checking import MODES, check, check_seed
 from tests.random_models.judging import SAME, UNSTABLE, judge
 from tests.run import assert_equal, in_onnxruntime
@@ -37,6 +37,17 @@ def test_optimized_models_are_right(seed: int) -> None:
         check_seed(seed)
     except NoModelError as error:
         pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_regions_between_transposes(seed: int) -> None:
+    try:
+        case = random_model(seed, kind=LAYOUTS)
+    except NoModelError as error:
+        pytest.skip(str(error))
+    for math in MODES:
+        check(case, math)
+        check(case, math, passes=["flip-layouts"])
 
 
 @pytest.mark.parametrize("index", range(len(CATALOGUE)), ids=[entry.name for entry in CATALOGUE])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -12,8 +13,15 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from bench.channels_last import network
+from maxfold.model import read_onnx
+from maxfold.model.edit import Edit
+from maxfold.model.graph import Node
 from maxfold.optimizer import optimize
+from maxfold.passes import flip_layouts
+from maxfold.passes.layout_regions import Region, elements
+from maxfold.passes.layout_rewrite import rewrite
 from tests.passes.outcome import BOUND, Outcome, outcome
+from tests.random_models import LAYOUTS, random_models
 from tests.run import assert_equal, in_onnxruntime
 from tests.text import Array, golden, model
 
@@ -346,3 +354,28 @@ def test_a_transpose_that_stays_is_read_by_more() -> None:
         }""")
     assert nodes(result).count("Transpose") == 2
     assert_same(result, x=drawn(3, 4), z=drawn(3, 4))
+
+
+@pytest.mark.parametrize("math", ["exact", "relaxed"])
+def test_each_flip_lowers_what_is_transposed(math: str) -> None:
+    """What the labels say is what is left, also where regions meet, and near outputs, branches and other readers."""
+    lowered = 0
+
+    def checked(region: Region, nodes: set[Node], edit: Edit) -> None:
+        nonlocal lowered
+        before = transposed(edit)
+        rewrite(region, nodes, edit)
+        edit.flush()
+        assert transposed(edit) < before
+        lowered += 1
+
+    with mock.patch.object(flip_layouts, "rewrite", checked):
+        for case in random_models(range(60), kind=LAYOUTS):
+            flip_layouts.FlipLayouts().run(Edit(read_onnx(case.model), math=math))
+    assert lowered > 60
+
+
+def transposed(edit: Edit) -> tuple[int, int]:
+    """The elements of all Transposes, and how many they are; an open size counts as the cut counts it."""
+    found = [node for node in edit.nodes() if node.op == "Transpose"]
+    return sum(elements(edit, node.inputs[0]) for node in found), len(found)

@@ -104,7 +104,6 @@ WHOLE = Kind(
         **elementwise.MAKERS,
         **movement.MAKERS,
         **layers.MAKERS,
-        **layouts.MAKERS,
         **traps.MAKERS,
         **idioms.MAKERS,
         **choices.MAKERS,
