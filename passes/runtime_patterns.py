@@ -20,7 +20,7 @@ from maxfold.passes.root_mean_square import root_mean_square
 _TOLERANCE = 1e-2
 NORMALIZATIONS = ("LayerNormalization", "RMSNormalization")
 _ARTICLES = {"RMSNormalization": "an"}
-_ELEMENTWISE = ("Gelu", "HardSwish", "Mish", "Swish")
+_ELEMENTWISE = ("Gelu", "HardSwish", "Mish", "QuickGelu", "Swish")
 
 
 def pattern_of(node: Node, view: View) -> str | None:
