@@ -12,6 +12,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Graph, Node
 from maxfold.passes.layout_regions import Finder, Order, order_of
 from maxfold.passes.layout_rewrite import rewrite
+from maxfold.passes.nodes import operand
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 
@@ -85,7 +86,8 @@ def _orders(scope: Graph, edit: Edit) -> Iterator[Order]:
     for node in scope.nodes:
         if node.op != "Transpose" or not edit.is_operator(node, "Transpose"):
             continue
-        order = order_of(node, edit.rank(node.inputs[0]))
+        source = operand(node, 0)
+        order = None if source is None else order_of(node, edit.rank(source))
         if order is not None and order != tuple(sorted(order)):
             counts[order] += 1
             counts[tuple(order.index(axis) for axis in range(len(order)))] += 1

@@ -173,6 +173,8 @@ class Finder:
         for node in list(self._scope.nodes):
             if not view.is_live(node) or node.op != "Transpose" or not view.is_operator(node, "Transpose"):
                 continue
+            if operand(node, 0) is None or not node.outputs:
+                continue
             starts: list[Node] = []
             if self._permutes(node, self._order):
                 starts += node.inputs[0].inputs[:1]

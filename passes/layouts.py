@@ -108,7 +108,11 @@ Row = Callable[[Site], Moved]
 
 def moved(site: Site) -> Moved:
     """The node in another order of axes. Raises `Refusal` with the reason where it cannot be."""
+    if operand(site.node, 0) is None or not site.node.outputs:
+        raise Refusal("it is malformed")
     found = ROWS[site.node.op](site)
+    if any(operand(site.node, index) is None for index in found.carried):
+        raise Refusal("it is malformed")
     data = [site.node.inputs[index] for index in found.carried]
     if not data or any(site.view.rank(tensor) != site.rank for tensor in data):
         raise Refusal("its operands have other ranks")
