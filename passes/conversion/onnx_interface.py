@@ -17,7 +17,7 @@ from maxfold.passes.conversion.names import DeclaredShapes
 from maxfold.passes.conversion.version_10 import is_version_10, shown_input, shown_output
 
 if TYPE_CHECKING:
-    from maxfold.passes.conversion.to_onnx import OnnxTarget
+    from maxfold.passes.conversion.sites.onnx_site import OnnxTarget
 
 
 def add_input(tensor: Tensor, target: OnnxTarget, shapes: DeclaredShapes, model: Model) -> None:

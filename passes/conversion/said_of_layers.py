@@ -30,7 +30,7 @@ from maxfold.passes.conversion.said import (
     to_user_data,
     to_xml,
 )
-from maxfold.passes.conversion.site import Target
+from maxfold.passes.conversion.sites.site import Target
 
 # What belongs to the interface, or is said by the ONNX model itself.
 _OWN_ATTRIBUTES = ("output_names",)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Node
 from maxfold.passes.conversion.errors import ConversionError, Refusal, UnsupportedError
-from maxfold.passes.conversion.site import Target
+from maxfold.passes.conversion.sites.site import Target
 
 if TYPE_CHECKING:
     from maxfold.passes.conversion.row import Row

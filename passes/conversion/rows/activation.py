@@ -11,8 +11,8 @@ from maxfold.passes.conversion.rows.forms import BROADCAST
 from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.rows.unary import APPROXIMATE, LEGACY_HINT, unary_row
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
 _DIVIDE = {BROADCAST: "numpy", "m_pythondiv": True}

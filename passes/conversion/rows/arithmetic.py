@@ -19,8 +19,8 @@ from maxfold.passes.conversion.rows.forms import (
 )
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NAN = (
     "ONNX gives NaN where any operand is NaN; OpenVINO's CPU gives its second operand there. Which of +0 and -0 is "

@@ -11,8 +11,8 @@ from maxfold.passes.conversion.row import REQUIRED, Row
 from maxfold.passes.conversion.rows.forms import BROADCAST, BROADCAST_DEFAULTS, same_to_onnx
 from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
 from maxfold.passes.conversion.rows.unary import LEGACY_HINT
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
 # The types whose casts ONNX saturates unless told otherwise, and OpenVINO never.

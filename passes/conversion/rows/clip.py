@@ -15,8 +15,8 @@ from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.unary import LEGACY_HINT
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 # Bounds are inputs from here on.
 _INPUTS_OPSET = 11

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST_DEFAULTS, LEGACY_ATTRIBUTES, binary, broadcast_operands
-from maxfold.passes.conversion.to_onnx import OnnxSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
 _LIMITS = (
     "OpenVINO's CPU compares 64-bit and unsigned integers as 32-bit signed ones, and no strings. ONNX does not order "

@@ -14,9 +14,9 @@ from maxfold.passes.conversion.rows.windows import (
     openvino_window,
     without_dilated_automatic_padding,
 )
-from maxfold.passes.conversion.site import Shape
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
+from maxfold.passes.conversion.sites.site import Shape
 
 # Old writers give a convolution `output_padding` too, always 0; OpenVINO does not read it.
 _DEFAULTS: dict[str, str | None] = {

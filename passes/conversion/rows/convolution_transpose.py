@@ -16,9 +16,9 @@ from maxfold.passes.conversion.rows.convolution import (
     with_bias,
 )
 from maxfold.passes.conversion.rows.windows import Window, check_kernel_shape, onnx_window, openvino_window
-from maxfold.passes.conversion.site import Shape, Site
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
+from maxfold.passes.conversion.sites.site import Shape, Site
 
 # From here on ONNX says which side an odd padding is larger at; before, its text says the opposite.
 _ODD_PADDING = 11

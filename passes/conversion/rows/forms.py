@@ -5,8 +5,8 @@ from __future__ import annotations
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 BROADCAST = "auto_broadcast"
 PDPD_AXIS = "auto_broadcast.auto_broadcast_axis"

@@ -21,8 +21,8 @@ from maxfold.passes.conversion.rows.operands import (
     openvino_slice,
     shape_vector,
 )
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 # Versions of OpenVINO's operations in which the type of the result is an attribute.
 _TYPED_SHAPE_OF, _TYPED_RANGE = 3, 4

@@ -12,8 +12,8 @@ from maxfold.passes.conversion.rows.operands import (
     positive_axis,
     transposed,
 )
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 # Versions of OpenVINO's Gather: batch_dims, and negative indices that count from the end.
 _BATCHED, _WRAPPING = 7, 8

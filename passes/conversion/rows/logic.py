@@ -21,8 +21,8 @@ from maxfold.passes.conversion.rows.forms import (
 )
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _BITWISE_LIMITS = "ONNX has it from operator set 18 on; booleans become the logical operator in every one."
 _NUMPY = {BROADCAST: "numpy"}

@@ -9,9 +9,9 @@ import numpy as np
 from maxfold.model.dtypes import DTYPES
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.site import Site
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
+from maxfold.passes.conversion.sites.site import Site
 
 INT64_MAX = int(np.iinfo(np.int64).max)
 INT64_MIN = int(np.iinfo(np.int64).min)

@@ -17,8 +17,8 @@ from maxfold.passes.conversion.rows.operands import (
     positive_axis,
     shape_vector,
 )
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 # First operator sets of the attribute `pads` (`paddings` before), of pads as input, and of axes.
 _PADS, _PADS_INPUT, _AXES = 2, 11, 18

@@ -15,9 +15,9 @@ from maxfold.passes.conversion.rows.windows import (
     overhangs,
     without_dilated_automatic_padding,
 )
-from maxfold.passes.conversion.site import Shape, Site
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
+from maxfold.passes.conversion.sites.site import Shape, Site
 from maxfold.passes.conversion.versions import needs_opset
 
 _ROUNDINGS = ("floor", "ceil", "ceil_torch")

@@ -8,9 +8,9 @@ from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.rows.unary import LEGACY_HINT
-from maxfold.passes.conversion.site import Shape
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
+from maxfold.passes.conversion.sites.site import Shape
 
 # Before, a slope of one dimension belonged to the channels in ONNX too.
 _BROADCASTING_OPSET = 7

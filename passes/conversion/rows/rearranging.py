@@ -14,8 +14,8 @@ from maxfold.passes.conversion.rows.operands import (
     openvino_scalar,
     positive_axis,
 )
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _MODES = {"DCR": "blocks_first", "CRD": "depth_first"}
 _IMAGE_RANK = 4

@@ -8,8 +8,8 @@ from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino
 from maxfold.passes.conversion.rows.forms import BROADCAST
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.versions import needs_opset
 
 _ATTRIBUTES = frozenset({"axes", "keepdims", "noop_with_empty_axes"})

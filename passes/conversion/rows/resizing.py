@@ -10,8 +10,8 @@ from maxfold.model.data import Array
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.versions import needs_opset
 
 _MODES = {"nearest": "nearest", "linear": "linear_onnx", "cubic": "cubic"}

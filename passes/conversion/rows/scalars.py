@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from maxfold.model.dtypes import DType
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.site import Site
+from maxfold.passes.conversion.sites.site import Site
 
 
 def dtype_of(site: Site, index: int = 0) -> DType:

@@ -20,8 +20,8 @@ from maxfold.passes.conversion.rows.operands import (
     positive_axis,
     shape_vector,
 )
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _TOP_K_INPUT, _TOP_K_LARGEST = 10, 11
 _ONE_HOT_MODES = 16

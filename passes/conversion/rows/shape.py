@@ -17,9 +17,9 @@ from maxfold.passes.conversion.rows.operands import (
     positive_axis,
     shape_vector,
 )
-from maxfold.passes.conversion.site import Shape
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
+from maxfold.passes.conversion.sites.site import Shape
 from maxfold.passes.conversion.versions import needs_opset
 
 # First operator sets in which something is an input, or an attribute exists.

@@ -17,8 +17,8 @@ from maxfold.passes.conversion.rows.operands import (
     length_of,
     moved_operand,
 )
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _SLICE_INPUTS = 10
 

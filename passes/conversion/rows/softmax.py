@@ -11,9 +11,9 @@ from maxfold.passes.conversion.rows.forms import BROADCAST
 from maxfold.passes.conversion.rows.operands import positive_axis
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.unary import APPROXIMATE
-from maxfold.passes.conversion.site import Shape
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
+from maxfold.passes.conversion.sites.site import Shape
 
 _AXIS_OPSET = 13
 # The version of SoftMax that counts axes from the end too, and whose missing axis is 1 rather than 0.

@@ -13,8 +13,8 @@ from maxfold.passes.conversion.rows.operands import (
     one_integer,
     positive_axis,
 )
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _CONCAT_AXIS_REQUIRED, _SPLIT_INPUT, _NUM_OUTPUTS = 4, 13, 18
 

@@ -11,9 +11,9 @@ from maxfold.model.data import ArrayData, StoredData, TensorData
 from maxfold.model.dtypes import DType, from_onnx
 from maxfold.model.graph import Constant, Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.site import Site
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
+from maxfold.passes.conversion.sites.site import Site
 
 
 def reshaped(site: OpenvinoSite | OnnxSite, tensor: Tensor, shape: Sequence[int]) -> Tensor:

@@ -10,8 +10,8 @@ from maxfold.passes.conversion.row import Row, ToOnnx
 from maxfold.passes.conversion.rows.forms import BROADCAST, same_to_onnx, same_to_openvino
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _FLOATS_ONLY = "ONNX has it for floating-point types only."
 APPROXIMATE = "1e-5 relative"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.to_onnx import OnnxSite
-from maxfold.passes.conversion.to_openvino import OpenvinoSite
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _MODES = {"SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower"}
 _ONNX_MODES = {openvino: onnx for onnx, openvino in _MODES.items()}

@@ -1,0 +1,1 @@
+"""What rows see of the node that they convert, apart from the walks over models."""
