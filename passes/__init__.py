@@ -25,6 +25,7 @@ from maxfold.passes.fuse_swish import FuseSwish
 from maxfold.passes.hoist_above_split import HoistAboveSplit
 from maxfold.passes.hoist_from_branches import HoistFromBranches
 from maxfold.passes.hoist_reshapes import HoistReshapes
+from maxfold.passes.hoist_transposes import HoistTransposes
 from maxfold.passes.inline_constant_if import InlineConstantIf
 from maxfold.passes.inline_functions import InlineFunctions
 from maxfold.passes.merge_casts import MergeCasts
@@ -100,6 +101,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     BypassExpand,
     RemoveZeroState,
     SettleReshapes,
+    HoistTransposes,
     FuseSpaceToDepth,
     FuseMaxPass,
     FuseHardSwish,

@@ -23,11 +23,13 @@ class RootMeanSquare:
 
     def trailing(self, view: View) -> int | None:
         """How many axes it is along if these are the last ones, None where they are not known to be."""
+        count = len(self.axes)
+        if sorted(self.axes) == list(range(-count, 0)):
+            return count
         rank = view.rank(self.d)
         if rank is None:
             return None
         places = sorted(axis % rank for axis in self.axes if -rank <= axis < rank)
-        count = len(self.axes)
         return count if places == list(range(rank - count, rank)) else None
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
-from maxfold.model.inference import Dim
 from maxfold.model.inference.facts import Element
-from maxfold.model.inference.symbolic import Expr
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
+from maxfold.passes.hoist_transposes import why_norm_is_lost
 from maxfold.passes.nodes import integer, operand, why_not_absorbed, why_not_target
+from maxfold.passes.reshape_targets import settled_target
 from maxfold.passes.rule import Decline, Match, frozen
 
 # From this operator set on the target is an input.
@@ -75,11 +75,13 @@ class SettleReshapes(SingleRulePass):
         if elements is None:
             return Decline("how many dimensions its target has is not known")
         is_zero_allowed = integer(node, "allowzero", 0) == 1
-        settled = _settled(elements, view.dims(data), view.dims(node.outputs[0]), is_zero_allowed, view)
+        settled = settled_target(
+            elements, view.dims(data), view.dims(node.outputs[0]), view, is_zero_allowed=is_zero_allowed
+        )
         if settled is None:
             return Decline("its target has more than one element that is neither known nor copied from the data")
         reason = view.why_fixed(node.outputs[0]) or view.why_not_settled(node)
-        reason = reason or why_not_target(node, data, settled, view)
+        reason = reason or why_not_target(node, data, settled, view) or why_norm_is_lost(node, view)
         return ConstantTarget(node, data, settled) if reason is None else Decline(reason)
 
     def _through(self, node: Node, view: View) -> Match | None:
@@ -90,7 +92,7 @@ class SettleReshapes(SingleRulePass):
         if result is None or 0 in result or view.why_fixed(node.outputs[0]) or view.why_not_settled(node):
             return None
         for data in reversed(chain):
-            settled = _settled(result, view.dims(data), result, False, view)
+            settled = settled_target(result, view.dims(data), result, view)
             if settled is not None and why_not_target(node, data, settled, view) is None:
                 return ConstantTarget(node, data, settled)
         return None
@@ -106,41 +108,3 @@ def _before(node: Node, view: View) -> Iterator[Tensor]:
             return
         yield inner.inputs[0]
         node = inner
-
-
-def _settled(
-    elements: Sequence[Element],
-    data: Sequence[Dim] | None,
-    result: Sequence[Dim] | None,
-    is_zero_allowed: bool,
-    view: View,
-) -> tuple[int, ...] | None:
-    """The constant target, None where there is none that always says the same."""
-    if is_zero_allowed and any(element == 0 or (-1 in elements and _may_be_0(element, view)) for element in elements):
-        return None
-    target: list[int | None] = []
-    for axis, element in enumerate(elements):
-        known = result[axis] if result is not None and len(result) == len(elements) else None
-        if isinstance(known, int) and known > 0:
-            # Whether the element is that number, a 0 that copies it, or a -1 that leaves it to the rest.
-            target.append(known)
-        elif isinstance(element, int):
-            target.append(int(element))
-        elif data is not None and axis < len(data) and element is not None and element == data[axis]:
-            target.append(0)
-        else:
-            target.append(None)
-    open_axes = [axis for axis, size in enumerate(target) if size is None]
-    if not open_axes:
-        return tuple(size for size in target if size is not None)
-    if len(open_axes) > 1 or any(size == -1 for size in target):
-        return None
-    # Beside -1, what a 0 copies must not be 0 itself.
-    copied = [data[axis] for axis, size in enumerate(target) if size == 0 and data is not None and axis < len(data)]
-    if len(copied) < target.count(0) or not all(view.is_nonzero(dim) for dim in copied):
-        return None
-    return tuple(-1 if size is None else size for size in target)
-
-
-def _may_be_0(element: Element, view: View) -> bool:
-    return not isinstance(element, (int, Expr)) or not view.is_nonzero(element)

@@ -132,3 +132,30 @@ def test_minus_one_beside_a_0_that_is_meant() -> None:
         }""")
     for name in ("settle-reshapes", "remove-no-op-reshape"):
         assert outcome(name, source).changes == 0
+
+
+@pytest.mark.parametrize(("order", "opset", "changes"), [("0, 2, 1", 11, 1), ("2, 0, 1", 11, 0), ("2, 0, 1", 17, 1)])
+def test_normalizations_behind_transposes(order: str, opset: int, changes: int) -> None:
+    """Settled where the Transpose can go above the Reshape, so that runtimes move it into no normalization."""
+    body = f"""
+        s = Shape(i)
+        b = Slice(s, zero, one)
+        t = Concat<axis = 0>(b, size, rest)
+        f = Reshape(i, t)
+        x = Transpose<perm = [{order}]>(f)
+        m = ReduceMean<axes = [-1]>(x)
+        d = Sub(x, m)
+        p = Mul(d, d)
+        v = ReduceMean<axes = [-1]>(p)
+        e = Add(v, eps)
+        r = Sqrt(e)
+        y = Div(d, r)
+    """
+    constants = {"zero": np.array([0]), "one": np.array([1]), "size": np.array([4]), "rest": np.array([-1])}
+    head = "g (float[N,4,H,W] i) => (float[A,B,C] y)"
+    source = model(f"{head} {{ {body} }}", opset=opset, constants={**constants, "eps": np.array(1e-5, np.float32)})
+    result = outcome("settle-reshapes", source)
+    assert result.changes == changes
+    if not changes:
+        (reason,) = result.reasons
+        assert reason.startswith("runtimes that know its rank move the Transpose behind it into a normalization")
