@@ -33,8 +33,8 @@ from bench.table import console, plain_table, print_header, ratio_text
 ORIGINAL = "original"
 # What ONNX Runtime makes of patterns of several nodes.
 FUSED = (
-    "LayerNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization", "Gelu", "BiasGelu", "FastGelu",
-    "QuickGelu", "QLinearConv", "QLinearAdd", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "FusedGemm",
+    "LayerNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization", "RMSNormalization",
+    "Gelu", "BiasGelu", "FastGelu", "QuickGelu", "QLinearConv", "QLinearAdd", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "FusedGemm",
 )  # fmt: skip
 # Nodes of OpenVINO that run once, when constants are loaded.
 _OF_CONSTANTS = {"Const", "Transpose", "Reorder", "Input", "Output", "Parameter", "Result"}

@@ -11,9 +11,9 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.affine import why_not_weight
-from maxfold.passes.nodes import growth_bytes, made_by, why_not_absorbed
+from maxfold.passes.nodes import growth_bytes, made_by, operand, why_not_absorbed
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
-from maxfold.passes.patterns import orders
+from maxfold.passes.patterns import is_type, orders
 from maxfold.passes.root_mean_square import RootMeanSquare
 from maxfold.passes.rule import Decline, Match, frozen
 
@@ -22,7 +22,10 @@ TYPES = ("FLOAT", "DOUBLE")
 
 @frozen
 class FusedNormalization:
-    """The last node of a pattern becomes a normalization of `x`, which scales and shifts."""
+    """The last node of a pattern becomes a normalization of `x`, which scales and shifts.
+
+    The operators compute the statistics in float32 by default, whatever the type of `x`.
+    """
 
     operator: str
     last: Node
@@ -54,10 +57,15 @@ def fused_normalization(
         return Decline(f"the axes of {x.name!r} that are normalized are not known to be the last ones, of known sizes")
     dtype = view.dtype(x)
     if dtype is None or dtype.name != "FLOAT":
-        # The operators compute their statistics in float32, whatever the type.
+        # The operators compute their statistics in float32, which a pattern in another type does not.
         return Decline(f"{x.name!r} is not known to be float32")
     last, scale = found.last, None
     nodes = [*inner, *found.inner]
+    half = _in_half_precision(x, last, view)
+    if half is not None:
+        nodes.append(last)
+        x, last = half
+        dtype = view.dtype(x) or dtype
     taken = _operand_behind(last, "Mul", sizes, view)
     if taken is not None:
         nodes.append(last)
@@ -82,8 +90,19 @@ def fused_normalization(
     return FusedNormalization(operator, last, x, -count, found.epsilon, taken_in, bias, tuple(reversed(nodes)))
 
 
+def _in_half_precision(x: Tensor, last: Node, view: View) -> tuple[Tensor, Node] | None:
+    """What is widened to float32 for the statistics alone, and the Cast that makes the result as narrow again."""
+    widening, narrowing = made_by(x, "Cast", view), view.only_consumer(last.outputs[0])
+    source = None if widening is None else operand(widening, 0)
+    if source is None or narrowing is None or narrowing.scope is not last.scope:
+        return None
+    if not view.is_operator(narrowing, "Cast") or not is_type(source, ("FLOAT16",), view):
+        return None
+    return (source, narrowing) if is_type(narrowing.outputs[0], ("FLOAT16",), view) else None
+
+
 def _is_between_casts(x: Tensor, last: Node, view: View) -> bool:
-    """Whether a normalization in float32 stands in a model of half precision: runtimes make all of it one operator."""
+    """Whether a normalization in float32, its scale too, stands between Casts: runtimes make all of it one operator."""
     reader = view.only_consumer(last.outputs[0])
     return made_by(x, "Cast", view) is not None and reader is not None and view.is_operator(reader, "Cast")
 

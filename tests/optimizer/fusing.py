@@ -13,8 +13,8 @@ from maxfold.optimizer import optimize
 from tests.random_models.checking import MODES
 
 FUSED = {
-    "LayerNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization", "Gelu", "BiasGelu", "FastGelu",
-    "QuickGelu", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QLinearConv", "QLinearMatMul", "QLinearAdd",
+    "LayerNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization", "RMSNormalization",
+    "Gelu", "BiasGelu", "FastGelu", "QuickGelu", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QLinearConv", "QLinearMatMul", "QLinearAdd",
 }  # fmt: skip
 
 

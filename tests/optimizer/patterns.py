@@ -85,10 +85,11 @@ def with_constants(text: str, head: str, opset: int, *, neutral: bool, is_half: 
     gamma, beta = (np.ones(8), np.zeros(8)) if neutral else random.uniform(0.5, 2, (2, 8))
     floats |= {"gamma": gamma, "beta": beta, "gamma3": gamma.reshape(1, 1, 8), "beta3": beta.reshape(1, 1, 8)}
     constants = {name: array.astype(np.float16 if is_half else np.float32) for name, array in floats.items()}
+    constants |= {f"{name}16": constants[name].astype(np.float16) for name in ("gamma", "beta")}
     constants |= {"axes": np.array([-1]), "flat": np.array([-1]), "shape": np.array([2, 5, 8])}
     constants |= {"zero1": np.array([0]), "one1": np.array([1]), "eight1": np.array([8]), "rest": np.array([-1])}
     used = {name: array for name, array in constants.items() if re.search(rf"[( ]{name}[,)]", text)}
-    return model(f"g {head} {{ {text} }}", opset=opset, constants=used)
+    return model(f"g {head} {{ {text} }}", opset=opset, constants=used, ir_version=10)
 
 
 def build(body: str, opset: int, *, neutral: bool, around: str, is_half: bool = False) -> ModelProto:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from maxfold.optimizer import optimize
 from tests.optimizer.fusing import after_fusions, assert_no_worse
-from tests.optimizer.patterns import AROUND, GATES, NORMALIZATIONS, SCALARS, build, with_constants
-from tests.text import Array, model
+from tests.optimizer.patterns import AROUND, GATES, NORMALIZATIONS, build, with_constants
 
 OPSETS = (11, 14, 17, 20)
 
@@ -51,20 +49,29 @@ def test_half_precision(form: str, opset: int, tmp_path: Path) -> None:
         assert_no_worse(build(body, opset, neutral=False, around=around, is_half=True), tmp_path)
 
 
-@pytest.mark.parametrize("opset", [13, 17])
+TAILS = {
+    "scale and shift": "g = Mul(h, gamma16)\n out = Add(g, beta16)",
+    "scale": "out = Mul(h, gamma16)",
+    "nothing": "out = Identity(h)",
+}
+
+
+@pytest.mark.parametrize("opset", [13, 17, 18, 23])
 @pytest.mark.parametrize("neutral", [False, True])
-@pytest.mark.parametrize("form", ["layer without constants", "root mean square"])
+@pytest.mark.parametrize("form", ["layer without constants", "layer of the square", "root mean square"])
 def test_half_precision_with_casts(form: str, opset: int, neutral: bool, tmp_path: Path) -> None:
     """The statistics in float32, as exporters write it, scale and shift behind it in half precision."""
-    inner = re.sub(r"\bx\b", "xc", NORMALIZATIONS[form].split("y =")[0])
-    text = f"xc = Cast<to = 1>(x)\n {inner}\n h = Cast<to = 10>(n)\n g = Mul(h, gamma)\n out = Add(g, beta)"
-    text = text.replace("<axes>", "<axes = [-1]>").replace("<input>", "")
-    constants: dict[str, Array] = {name: np.array(value, np.float32) for name, value in SCALARS.items()}
-    gamma, beta = (np.ones(8), np.zeros(8)) if neutral else np.random.default_rng(0).uniform(0.5, 2, (2, 8))
-    constants |= {"gamma": gamma.astype(np.float16), "beta": beta.astype(np.float16)}
-    used = {name: array for name, array in constants.items() if re.search(rf"[( ]{name}[,)]", text)}
-    source = model(f"g (float16[2,5,8] x) => (float16[2,5,8] out) {{ {text} }}", opset=opset, constants=used)
-    assert_no_worse(source, tmp_path)
+    inner = re.sub(r"\bx\b", "xc", NORMALIZATIONS[form].split("g =")[0].split("y =")[0])
+    for name, tail in TAILS.items():
+        text = f"xc = Cast<to = 1>(x)\n {inner}\n h = Cast<to = 10>(n)\n {tail}"
+        source = with_constants(text, "(float16[2,5,8] x) => (float16[2,5,8] out)", opset, neutral=neutral)
+        assert_no_worse(source, tmp_path)
+        operator = "RMSNormalization" if form.startswith("root") else "LayerNormalization"
+        if opset >= (23 if form.startswith("root") else 17):
+            optimize(source, math="relaxed")
+            kinds = [node.op_type for node in source.graph.node]
+            is_shifted = operator == "RMSNormalization" and name == "scale and shift" and not neutral
+            assert kinds == [operator, *["Add"] * is_shifted]
 
 
 def test_two_normalizations_of_one_tensor(tmp_path: Path) -> None:

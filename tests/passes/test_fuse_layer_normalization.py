@@ -55,6 +55,7 @@ def test_a_scale_of_another_shape_stays_behind() -> None:
     assert_close(result)
 
 
+AROUND = "runtimes fuse it with the Casts around it"
 AXES = "the axes of 'x' that are normalized are not known to be the last ones, of known sizes"
 
 
@@ -92,3 +93,52 @@ def test_kept_names() -> None:
     for name in ("m", "r", "n"):
         assert fused(normalization(body), keep=[name]).changes == 0
     assert fused(normalization(body), keep=["y"]).changes == 0
+
+
+IN_HALF = "(float16[N,3,4] h) => (float16[A,B,C] y)"
+WIDENED = "x = Cast<to = 1>(h)\n " + MINUS + ROOT + "n = Div(d, r)\n c = Cast<to = 10>(n)\n "
+GAMMA16, BETA16 = np.linspace(0.5, 2, 4, dtype=np.float16), np.linspace(-1, 1, 4, dtype=np.float16)
+
+
+@pytest.mark.parametrize(
+    ("tail", "expected", "gain"),
+    [
+        ("g = Mul(c, gamma)\n y = Add(beta, g)", "y = {}(h, gamma, beta)", 9),
+        ("y = Mul(gamma, c)", "y = {}(h, gamma)", 8),
+        ("y = Relu(c)", "c = {}(h, c_constant)\ny = Relu(c)", 7),
+    ],
+)
+def test_statistics_in_single_precision(tail: str, expected: str, gain: int) -> None:
+    """The Casts are part of the operator, which computes its statistics in float32."""
+    source = normalization(WIDENED + tail, head=IN_HALF, gamma=GAMMA16, beta=BETA16)
+    result = fused(source)
+    assert nodes(result) == expected.format(NORM.format(-1))
+    assert_close(result)
+    exact = fused(source, math="exact")
+    assert (exact.changes, [decline.relaxed_gain for decline in exact.declines]) == (0, [gain])
+
+
+def test_what_reads_the_widened_input_keeps_it() -> None:
+    head = "(float16[N,3,4] h) => (float16[A,B,C] y, float[D,E,F] z)"
+    result = fused(normalization(WIDENED + "y = Relu(c)\n z = Relu(x)", head=head))
+    assert nodes(result) == f"x = Cast<to=1>(h)\nc = {NORM.format(-1)}(h, c_constant)\ny = Relu(c)\nz = Relu(x)"
+    assert_close(result)
+
+
+@pytest.mark.parametrize(
+    ("body", "head", "reason"),
+    [
+        # The scale is in float32 too, and the operator has but one type for both.
+        ("g = Mul(n, gamma)\n y = Cast<to = 10>(g)", IN_HALF, AROUND),
+        ("z = Neg(n)\n y = Cast<to = 10>(n)", IN_HALF.replace("y)", "y, float[D,E,F] z)"), None),
+        (
+            "y = Cast<to = 16>(n)",
+            IN_HALF.replace("float16[A", "bfloat16[A"),
+            AROUND,
+        ),
+    ],
+)
+def test_other_casts(body: str, head: str, reason: str | None) -> None:
+    result = fused(normalization(WIDENED.split("c = ")[0] + body, head=head))
+    assert result.reasons == ([] if reason is None else [reason])
+    assert "h, " not in nodes(result)

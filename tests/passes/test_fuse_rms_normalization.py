@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from onnx import ModelProto, reference
 
-from tests.passes.closeness import nodes, random_feeds
+from tests.passes.closeness import assert_close, nodes, random_feeds
 from tests.passes.normalizations import ROOT, SQUARE, normalization
 from tests.passes.outcome import Outcome, outcome
 
@@ -58,3 +59,13 @@ def test_inner_results_that_are_needed() -> None:
     source = normalization(of_x(ROOT + "z = Neg(r)\n y = Div(d, r)"), opset=23,
                            head="(float[N,3,4] x) => (float[A,B,C] y, float[D,E,F] z)")  # fmt: skip
     assert fused(source).reasons == ["'r' is used elsewhere"]
+
+
+def test_statistics_in_single_precision() -> None:
+    body = "x = Cast<to = 1>(h)\n " + of_x(ROOT) + "n = Div(x, r)\n c = Cast<to = 10>(n)\n y = Mul(c, gamma)"
+    source = normalization(
+        body, opset=23, head="(float16[N,3,4] h) => (float16[A,B,C] y)", gamma=np.linspace(0.5, 2, 4, dtype=np.float16)
+    )
+    result = fused(source)
+    assert nodes(result) == f"y = {NORM}(h, gamma)"
+    assert_close(result)
