@@ -34,7 +34,8 @@ ORIGINAL = "original"
 # What ONNX Runtime makes of patterns of several nodes.
 FUSED = (
     "LayerNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization", "RMSNormalization",
-    "Gelu", "BiasGelu", "FastGelu", "QuickGelu", "QLinearConv", "QLinearAdd", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "FusedGemm",
+    "Gelu", "BiasGelu", "FastGelu", "QuickGelu", "QLinearConv", "QLinearAdd", "MatMulIntegerToFloat",
+    "DynamicQuantizeMatMul", "FusedGemm",
 )  # fmt: skip
 # Nodes of OpenVINO that run once, when constants are loaded.
 _OF_CONSTANTS = {"Const", "Transpose", "Reorder", "Input", "Output", "Parameter", "Result"}

@@ -14,7 +14,8 @@ from tests.random_models.checking import MODES
 
 FUSED = {
     "LayerNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization", "RMSNormalization",
-    "Gelu", "BiasGelu", "FastGelu", "QuickGelu", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QLinearConv", "QLinearMatMul", "QLinearAdd",
+    "Gelu", "BiasGelu", "FastGelu", "QuickGelu", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QLinearConv",
+    "QLinearMatMul", "QLinearAdd",
 }  # fmt: skip
 
 
