@@ -13,6 +13,7 @@ from maxfold.passes.fuse_gemm import FuseGemm
 from maxfold.passes.fuse_hard_swish import FuseHardSwish
 from maxfold.passes.fuse_layer_normalization import FuseLayerNormalization
 from maxfold.passes.fuse_max import FuseMaxPass
+from maxfold.passes.fuse_normalization_scales import FuseNormalizationScales
 from maxfold.passes.fuse_not import FuseNot
 from maxfold.passes.fuse_pad import FusePad
 from maxfold.passes.fuse_rms_normalization import FuseRmsNormalization
@@ -119,6 +120,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     FlipLayouts,
     # What moves constants and factors comes when all patterns have been found, see runtime_patterns.
     TrimScales,
+    FuseNormalizationScales,
     RemoveNeutralOperand,
     FuseAddPass,
     FuseArithmetic,

@@ -41,7 +41,7 @@ _POSITIVE = frozenset(
     ("Relu", "LeakyRelu", "PRelu", "Abs", "MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2")
 )
 # Their second and third inputs multiply and shift what comes out.
-_NORMALIZING = frozenset(("BatchNormalization", "LayerNormalization", "InstanceNormalization"))
+_NORMALIZING = frozenset(("BatchNormalization", "InstanceNormalization", "LayerNormalization", "RMSNormalization"))
 _CONVOLVING = frozenset(("Conv", "ConvTranspose"))
 _ADDING = frozenset(("Add", "Sub", "Concat"))
 # Results on the way that are multiplied by more, or divided, may leave the range of float32 where they did not.

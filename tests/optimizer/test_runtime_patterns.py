@@ -49,6 +49,7 @@ def test_half_precision(form: str, opset: int, tmp_path: Path) -> None:
         assert_no_worse(build(body, opset, neutral=False, around=around, is_half=True), tmp_path)
 
 
+_ROOTS = ("SimplifiedLayerNormalization", "RMSNormalization")
 TAILS = {
     "scale and shift": "g = Mul(h, gamma16)\n out = Add(g, beta16)",
     "scale": "out = Mul(h, gamma16)",
@@ -72,6 +73,23 @@ def test_half_precision_with_casts(form: str, opset: int, neutral: bool, tmp_pat
             kinds = [node.op_type for node in source.graph.node]
             is_shifted = operator == "RMSNormalization" and name == "scale and shift" and not neutral
             assert kinds == [operator, *["Add"] * is_shifted]
+
+
+@pytest.mark.parametrize("opset", [11, 17, 23])
+@pytest.mark.parametrize("neutral", [False, True])
+@pytest.mark.parametrize(("form", "kinds"), [("layer", ("LayerNormalization",)), ("root mean square", _ROOTS)])
+def test_factors_behind_normalizations(
+    form: str, kinds: tuple[str, ...], opset: int, neutral: bool, tmp_path: Path
+) -> None:
+    """What comes behind scale and shift is taken into them, so that the normalization alone is left."""
+    for behind in ("Mul(y, half)", "Mul(b, y)", "Div(y, root)"):
+        text = f"{NORMALIZATIONS[form]}\n out = {behind}"
+        source = with_constants(text, "(float[2,5,8] x) => (float[2,5,8] out)", opset, neutral=neutral)
+        assert_no_worse(source, tmp_path)
+        optimize(source, math="relaxed")
+        after = after_fusions(source, tmp_path / "after.onnx")
+        assert after.total() == 1
+        assert after.keys() <= set(kinds)
 
 
 def test_two_normalizations_of_one_tensor(tmp_path: Path) -> None:
