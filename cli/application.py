@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -33,6 +34,9 @@ class Application(typer.Typer):
     """Ends without a traceback also where it is interrupted before a command runs."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # numpy loads a library of linear algebra that starts a thread for each processor, which takes longer than the
+        # little that is multiplied here. Worker processes find the same.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         # What is left goes with the process: it is not searched for garbage first. See also `run_tasks`.
         gc.disable()
         atexit.register(gc.freeze)

@@ -13,9 +13,9 @@ import ml_dtypes
 import numpy as np
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DType:
-    """One element type.
+    """One element type: there is one object of each.
 
     `numpy` is the dtype of unpacked elements; `bits` is the width of a stored element, which is smaller
     than the numpy item for 1- to 6-bit types and 0 for strings, which have no fixed width. `kind` is "float", "int",

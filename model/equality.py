@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
+from maxfold.model.records import frozen_value
 from maxfold.model.storage import ComputedSource, Region, Source
 
 _SAMPLE_BYTES = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Contents:
     """Bytes to compare with others of the same `form`, and for nothing else: they need not be those of the values."""
 

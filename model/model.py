@@ -13,12 +13,13 @@ import onnx
 from maxfold.model.data import RegionData
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Function, Graph, Node, scopes_of
+from maxfold.model.records import frozen_value
 
 # Names by which ONNX's own operator set is known.
 ONNX_DOMAINS = ("", "ai.onnx")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Lost:
     """Something that a conversion could not carry over: how often, and the name of one thing that it was said of."""
 

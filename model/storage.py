@@ -10,11 +10,11 @@ import mmap
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from maxfold.model.errors import ModelError
+from maxfold.model.records import frequent_value
 
 # Copies of this size stay in the processor's cache: faster than copy_file_range and sendfile (measured on ext4).
 CHUNK_BYTES = 1 << 18
@@ -202,7 +202,7 @@ def _descriptor(target: BinaryIO) -> int | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frequent_value
 class Region:
     """A range of bytes of a source."""
 

@@ -6,12 +6,13 @@ import difflib
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from maxfold.model import Model, ModelError
 from maxfold.model.declarations import forget_contradicted
 from maxfold.model.edit import Edit
+from maxfold.model.records import frozen_value
 from maxfold.model.view import Math
 from maxfold.optimizer.report import PassReport, Report
 from maxfold.passes import CATALOGUE, DeclineRecord, Pass, PassResult, Progress, kernels
@@ -23,7 +24,7 @@ from maxfold.passes.upgrade_opset import UpgradeOpset
 _MAX_ROUNDS = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class PassInfo:
     """A pass of the catalogue: its name, what it does, whether it is exact, and its options with their defaults."""
 
@@ -41,7 +42,7 @@ def catalogue() -> tuple[PassInfo, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class FoldingInfo:
     """An operator that `fold-constants` evaluates ("" is ONNX's own domain), and how it rounds."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.edit import Edit
@@ -14,7 +13,7 @@ from maxfold.passes.layout_regions import Finder, Order, order_of
 from maxfold.passes.layout_rewrite import rewrite
 from maxfold.passes.nodes import operand
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
-from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
+from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress, options
 
 # Orders of axes that are tried in one scope: the most frequent ones.
 _MOST_ORDERS = 8
@@ -22,7 +21,7 @@ _MOST_ORDERS = 8
 _MOST_ROUNDS = 100
 
 
-@dataclass(frozen=True)
+@options
 class FlipLayouts(Pass):
     """Nodes that may work in any order of axes (`layouts`) take the one that leaves the fewest elements to transpose.
 

@@ -6,7 +6,6 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.computed import computed, computed_rows, row_pieces
@@ -21,7 +20,7 @@ from maxfold.passes.kernels import Call, Kernel, Operand, Result
 from maxfold.passes.kernels.call import of_rows
 from maxfold.passes.nodes import growth_bytes, too_large
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
-from maxfold.passes.rule import Decline, Match, Rule, frozen
+from maxfold.passes.rule import Decline, Match, Rule, frozen, options
 
 # Up to this many elements of a narrow type are parameters (scales, zero points), more are a weight.
 _MOST_PARAMETERS = 16
@@ -214,7 +213,7 @@ def _widened_weight(node: Node, call: Call, results: Sequence[Result]) -> str | 
     return "a weight of half precision" if halves and made > stored else None
 
 
-@dataclass(frozen=True)
+@options
 class FoldConstants(RulePass):
     """`max_growth_bytes`: how much the file may grow for one node. `fold_quantized`: also where that widens
     weights that are quantized or of half precision."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.graph import Node, Tensor
@@ -11,7 +10,7 @@ from maxfold.model.view import View
 from maxfold.passes.driver import RulePass
 from maxfold.passes.nodes import made_by, number
 from maxfold.passes.patterns import Fused, absorbed, clip_bounds, factor, is_about, is_type, orders, scalar_maker
-from maxfold.passes.rule import Decline, Match, Rule, frozen
+from maxfold.passes.rule import Decline, Match, Rule, frozen, options
 from maxfold.passes.targets import Target
 
 _HARD_SIGMOID_OPSET = 6
@@ -105,7 +104,7 @@ class HardSigmoidToHardSwish(Rule):
         return None
 
 
-@dataclass(frozen=True)
+@options
 class FuseHardSwish(RulePass):
     """`target`: the runtime that is to run the model, which decides on HardSwish before its operator set."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from maxfold.model.edit import Edit
@@ -12,7 +12,7 @@ from maxfold.model.graph import Function, Graph, Node, Tensor, new_variable, sco
 from maxfold.model.model import ONNX_DOMAINS, Model
 from maxfold.model.records import record
 from maxfold.model.splice import why_kept_inside, why_not_moved, why_not_replaced
-from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
+from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress, options
 
 # A file of a few functions that call each other twice may stand for more nodes than any memory holds.
 _MOST_NODES = 1_000_000
@@ -20,7 +20,7 @@ _MOST_NODES = 1_000_000
 Key = tuple[str, str, str]
 
 
-@dataclass(frozen=True)
+@options
 class InlineFunctions(Pass):
     """`inline_functions`: whether to do it at all; without, functions are only cleaned inside.
 

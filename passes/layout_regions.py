@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from maxfold.model.dtypes import DType
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Graph, Node, Tensor
 from maxfold.model.inference import Dim
 from maxfold.model.inference.symbolic import Expr, Monomial, product
+from maxfold.model.records import record
 from maxfold.model.view import View
 from maxfold.passes.layouts import ROWS, Moved, Refusal, Site, moved
 from maxfold.passes.minimum_cut import UNBOUNDED, Network
@@ -37,7 +38,7 @@ _BUDGET = 60
 _BFLOAT16_OPSET = 13
 
 
-@dataclass(slots=True)
+@record
 class Meeting:
     """A tensor between nodes of a region, or at its border.
 
@@ -59,7 +60,7 @@ class Meeting:
         return (made and (self.is_needed or False in labels)) or (not made and (bool(self.onwards) or True in labels))
 
 
-@dataclass(slots=True)
+@record
 class Region:
     """Connected nodes that may change, what each becomes then, and the tensors that they read and make."""
 

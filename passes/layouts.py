@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from maxfold.model.data import Array, SparseData
 from maxfold.model.graph import Constant, Node
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.nodes import axes as listed_axes
 from maxfold.passes.nodes import integer, integers, known_integers, operand, text
@@ -35,7 +36,7 @@ class Refusal(Exception):  # noqa: N818  # no error: rows leave with it
     """Why a node cannot work in another order of axes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Moved:
     """A node in another order of axes.
 
@@ -51,7 +52,7 @@ class Moved:
     moves_results: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Site:
     """A node, and the order that its operands come in: axis i is axis `order[i]` of before."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from maxfold.model.records import frozen_value
 from maxfold.model.storage import Region
 from maxfold.model.view import View
 from maxfold.passes.nodes import growth_bytes, too_large
-from maxfold.passes.rule import Pass
+from maxfold.passes.rule import Pass, options
 
 # How much a file may grow for one rewrite, unless the caller says otherwise.
 DEFAULT_MAX_GROWTH_BYTES = 64 * 1024
@@ -26,7 +25,7 @@ DEFAULT_MAX_GROWTH_BYTES = 64 * 1024
 _MAX_SHAPES = 32
 
 
-@dataclass(frozen=True)
+@options
 class Growing(Pass):
     """A pass that may make a file grow, by so much for one rewrite."""
 

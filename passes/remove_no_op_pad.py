@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.graph import Node
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import bypassed, integers, made_by, operand
-from maxfold.passes.rule import Decline, Match
+from maxfold.passes.rule import Decline, Match, options
 from maxfold.passes.targets import Target
 
 # From these operator sets on the attribute had another name, and then was an input.
@@ -17,7 +16,7 @@ _RENAMED_OPSET = 2
 _INPUT_OPSET = 11
 
 
-@dataclass(frozen=True)
+@options
 class RemoveNoOpPad(SingleRulePass):
     """Every pad is 0, as a constant or as derived, whatever the mode. Removes one node.
 

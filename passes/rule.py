@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Node
-from maxfold.model.records import frozen
+from maxfold.model.records import frequent_value, frozen, options
 from maxfold.model.view import View
 
 __all__ = [
@@ -22,13 +22,14 @@ __all__ = [
     "Progress",
     "Rule",
     "frozen",
+    "options",
 ]
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of the pass, the steps done and the steps known so far."""
 
 
-@dataclass(frozen=True, slots=True)
+@frequent_value
 class Decline:
     """Why a rewrite that was considered is not done.
 
@@ -102,7 +103,7 @@ class PassResult:
     notes: tuple[NoteRecord, ...] = ()
 
 
-@dataclass(frozen=True)
+@options
 class Pass(ABC):
     """A named step over a whole model. Its fields are its options; a subclass with some is a frozen dataclass too."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import operand
 from maxfold.passes.operands import why_not_merged
-from maxfold.passes.rule import Decline, Match, frozen
+from maxfold.passes.rule import Decline, Match, frozen, options
 from maxfold.passes.targets import Target
 
 _OFFSET = 128
@@ -36,7 +35,7 @@ class _Unsigned:
             edit.set_inputs(node, inputs)
 
 
-@dataclass(frozen=True)
+@options
 class UnsignActivations(SingleRulePass):
     """QuantizeLinear to INT8 with zero point z, and all DequantizeLinear that read it, with UINT8 and z + 128.
 

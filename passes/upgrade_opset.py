@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.edit import Edit
-from maxfold.passes.rule import Pass, PassResult, Progress
+from maxfold.passes.rule import Pass, PassResult, Progress, options
 
 
-@dataclass(frozen=True)
+@options
 class UpgradeOpset(Pass):
     """`opset`: the version of ONNX's own operator set that the model and its functions go to; None leaves them.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import onnx
 from maxfold.model.data import Array
 from maxfold.model.dtypes import DType
 from maxfold.model.inference.symbolic import Dim
+from maxfold.model.records import frequent_value
 
 Element = Dim | float | None
 """A number (a bool in a BOOL tensor), a symbolic one, or None for an unknown one."""
@@ -24,7 +24,7 @@ class Unknown(Exception):  # noqa: N818  # no error: shape functions leave with 
     """Raised by a shape function that can say nothing of its node's results."""
 
 
-@dataclass(frozen=True, slots=True)
+@frequent_value
 class PartialValue:
     """A small tensor's value as far as it is known: its shape, and its elements in row-major order."""
 
@@ -41,7 +41,7 @@ class PartialValue:
         return object_array(self.elements).reshape(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@frequent_value
 class Fact:
     """What is known of a tensor: None for what is not, also as a dimension until the engine has named it.
 

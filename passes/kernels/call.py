@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from maxfold.model.data import why_no_array
 from maxfold.model.dtypes import DType, from_numpy
+from maxfold.model.records import frozen_value
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Shape: TypeAlias = tuple[int, ...]
@@ -22,7 +22,7 @@ class KernelError(ValueError):
     """A node that a kernel declines to evaluate; the message is the reason, in one line."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Result:
     """The type of a result, known before anything is allocated. KernelError where no array has its shape."""
 
@@ -35,7 +35,7 @@ class Result:
             raise KernelError(f"the result {reason}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Operand:
     """A constant input: its type, and its values, which are read when `array` is first asked for.
 
@@ -59,7 +59,7 @@ class Operand:
         return Operand(self.dtype, (part.stop - part.start, *self.shape[1:]), read)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Call:
     """One node whose inputs are all constant. `outputs` tells how many results it has, unnamed ones included."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from maxfold.model.dtypes import DType
+from maxfold.model.records import frozen_value
 from maxfold.passes.kernels.call import Array, Attributes, Call, KernelError, Operand, Result, Shape, operand_of
 from maxfold.passes.signature import refusal
 
 __all__ = ["Array", "Attributes", "Call", "Kernel", "KernelError", "Operand", "Result", "Shape", "by_operator", "check"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Kernel:
     """How nodes of one operator are evaluated when all their inputs are constant.
 

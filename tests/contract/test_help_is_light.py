@@ -5,6 +5,7 @@ And those import what they need of it.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -65,3 +66,17 @@ def test_optimize_imports_what_it_needs(tmp_path: Path) -> None:
 def test_collector_works_once_all_is_imported() -> None:
     code = "import gc, maxfold.cli; raise SystemExit(not gc.isenabled())"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_linear_algebra_starts_no_threads() -> None:
+    """They would take longer to start than all that a model is rewritten with."""
+    code = (
+        "import os, sys; from maxfold.cli import app; sys.argv = ['maxfold', '--version']\n"
+        "try: app()\n"
+        "finally: print(os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    for given in ("", "3"):
+        environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+        environment |= {"OPENBLAS_NUM_THREADS": given} if given else {}
+        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert run.stdout.split()[-1] == (given or "1")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from maxfold.model.records import field, frozen, frozen_value, record
+from maxfold.model.records import field, frequent_value, frozen, frozen_value, options, record
 
 
 @frozen_value
@@ -91,6 +91,38 @@ def test_fields_of_records_change() -> None:
     assert (plan.nodes, plan.is_done) == ([1, 0], True)
     assert (Plan().nodes, Plan().is_done) == ([0], False)
     assert plan != Plan([1])
+
+
+def test_frequent_values_are_compared_by_value() -> None:
+    @frequent_value
+    class Pair:
+        first: int
+        second: int = 2
+
+    assert Pair(1) == Pair(1, 2)
+    assert hash(Pair(1)) == hash(Pair(1, 2))
+    assert Pair(1) != Pair(2)
+    assert dataclasses.replace(Pair(1), second=3) == Pair(1, 3)
+    assert not hasattr(Pair(1), "__dict__")
+
+
+def test_options_are_fields_that_do_not_change() -> None:
+    @options
+    class Step:
+        limit: int = 3
+
+    @options
+    class Longer(Step):
+        reach: int = 4
+
+    @dataclasses.dataclass(frozen=True)
+    class OfSomebodyElse(Step):
+        reach: int = 5
+
+    assert [field.name for field in dataclasses.fields(Longer)] == ["limit", "reach"]
+    assert (Longer(limit=1).limit, Longer().reach, OfSomebodyElse().reach) == (1, 4, 5)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(Longer(), "reach", 5)  # noqa: B010  # as the type checker knows
 
 
 def test_wrong_arguments_are_refused() -> None:
