@@ -16,7 +16,8 @@ class Tool:
     """A way to rewrite a model file as one process.
 
     `imports` and `work` are Python statements; `work` reads the file `SOURCE` and writes `TARGET`. `DATA` is
-    the name of the external data file to write beside `TARGET`, or "" where the input has none.
+    the name of the external data file to write beside `TARGET`, or "" where the input has none. One that is no
+    default runs only where it is named.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Tool:
     imports: str
     work: str
     is_peer: bool = True
+    is_default: bool = True
 
 
 _SAVE = "onnx.save(model, TARGET, save_as_external_data=bool(DATA), location=DATA or None)"
@@ -39,6 +41,20 @@ if DATA:
     options.add_session_config_entry('session.optimized_model_external_initializers_file_name', DATA)
 onnxruntime.InferenceSession(SOURCE, options, providers=['CPUExecutionProvider'])
 """
+
+
+def _targeted(target: str, math: str) -> Tool:
+    """Ours, for one runtime."""
+    return Tool(
+        name=f"maxfold-{target}" + ("" if math == "exact" else f"-{math}"),
+        heading=f"{target[:6]}\n{math[:5]}",
+        distribution="maxfold",
+        imports="from maxfold.cli import app",
+        work=_MAXFOLD.format(flags=f", '--math', '{math}', '--target', '{target}'"),
+        is_peer=False,
+        is_default=False,
+    )
+
 
 TOOLS: tuple[Tool, ...] = (
     Tool(
@@ -65,6 +81,7 @@ TOOLS: tuple[Tool, ...] = (
         work=_MAXFOLD.format(flags=", '--math', 'relaxed'"),
         is_peer=False,
     ),
+    *(_targeted(target, math) for target in ("onnxruntime", "openvino", "tensorrt") for math in ("exact", "relaxed")),
     Tool(
         name="onnxslim",
         heading="onnx\nslim",
@@ -156,7 +173,7 @@ def _versions(python: str, distributions: list[str]) -> dict[str, str]:
 
 
 def select(names: list[str] | None, peers_python: str) -> Bench:
-    """The installed ones of the named tools (None: of all), always with the yardstick.
+    """The installed ones of the named tools (None: of all defaults), always with the yardstick.
 
     Raises ValueError for a name that is in no row of the table.
     """
@@ -164,7 +181,9 @@ def select(names: list[str] | None, peers_python: str) -> Bench:
     unknown = [name for name in names or [] if name not in known]
     if unknown:
         raise ValueError(f"unknown tool {', '.join(unknown)}; known are {', '.join(known)}")
-    wanted = [tool for tool in TOOLS if names is None or tool.name in names or tool.name == YARDSTICK]
+    wanted = [
+        tool for tool in TOOLS if (tool.is_default if names is None else tool.name in names) or tool.name == YARDSTICK
+    ]
     distributions = sorted({tool.distribution for tool in wanted} | {"numpy", "onnx", "onnxruntime"})
     own = _versions(sys.executable, distributions)
     peers = _versions(peers_python, distributions)

@@ -1,4 +1,7 @@
-"""fuse-hard-swish: Clip(x + 3, 0, 6) / 6 is HardSigmoid, and x times that HardSwish, from its operator set on."""
+"""fuse-hard-swish: Clip(x + 3, 0, 6) / 6 is HardSigmoid, and x times that HardSwish, from its operator set on.
+
+ONNX Runtime lets a convolution take in HardSigmoid, and OpenVINO the parts; both take in HardSwish.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from maxfold.model.graph import Node, Tensor
+from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.driver import RulePass
 from maxfold.passes.nodes import made_by, number
@@ -16,13 +20,24 @@ from maxfold.passes.targets import Target
 _HARD_SIGMOID_OPSET = 6
 _HARD_SWISH_OPSET = 14
 _REASON = "{} rounds differently; only with --math relaxed"
+_DISAGREE = "part of a {}, which runtimes fuse in other forms; only with --target onnxruntime{}"
+
+
+@frozen_value
+class _Shift:
+    """`variable` and a number that `nodes` add to it."""
+
+    variable: Tensor
+    value: float
+    nodes: tuple[Node, ...]
 
 
 @frozen
 class ClipToHardSigmoid(Rule):
     """Clip(x + a, 0, h) / h is HardSigmoid(x) with alpha 1/h and beta a/h; y * Clip(x + a, 0, h) / h is y times that.
 
-    Removes two nodes. Before operator set 14 parts of a HardSwish stay unless `target` is "onnxruntime".
+    Removes two nodes, or one where a convolution took `a` in. Parts of what does not become HardSwish stay unless
+    `target` is "onnxruntime".
     """
 
     target: Target = "any"
@@ -33,35 +48,44 @@ class ClipToHardSigmoid(Rule):
         opset = view.opset(node)
         if opset is None or opset < _HARD_SIGMOID_OPSET or not node.inputs:
             return None
-        inner = scalar_maker(node.inputs[0], "Add", view)
         bounds = clip_bounds(node, view)
-        if inner is None or bounds is None or bounds[0] != 0 or bounds[1] <= 0:
+        shift = self._shift(node, view)
+        if shift is None or bounds is None or bounds[0] != 0 or bounds[1] <= 0:
             return None
-        height = bounds[1]
-        attributes = {"alpha": 1.0 / height, "beta": inner.value / height}
-        reader = view.only_consumer(node.outputs[0])
-        found = _fused(node, reader, inner.node, inner.variable, height, attributes, view)
+        found = _fused(node, shift, bounds[1], view)
         if found is None:
             return None
-        if not is_type(inner.variable, ("FLOAT",), view):
-            return Decline(f"{inner.variable.name!r} is not known to be float32")
-        if opset < _HARD_SWISH_OPSET and self.target != "onnxruntime" and _is_gate(found, inner.variable, view):
-            return Decline("part of a HardSwish, which runtimes fuse in other forms; with --target onnxruntime")
+        if not is_type(shift.variable, ("FLOAT",), view):
+            return Decline(f"{shift.variable.name!r} is not known to be float32")
+        is_gate = _is_gate(found, shift.variable, view)
+        is_hard_swish = is_gate and opset >= _HARD_SWISH_OPSET and (shift.value, bounds[1]) == (3, 6)
+        if not is_hard_swish and self.target != "onnxruntime":
+            name = "HardSwish" if is_gate else "HardSigmoid"
+            return Decline(_DISAGREE.format(name, "" if view.math == "relaxed" else " and --math relaxed"))
         return absorbed(found, view, _REASON.format("HardSigmoid"))
 
+    def _shift(self, clip: Node, view: View) -> _Shift | None:
+        """What is clipped, as x + a; behind a convolution, which may have taken `a` in, as it is."""
+        added = scalar_maker(clip.inputs[0], "Add", view)
+        if added is not None:
+            return _Shift(added.variable, added.value, (added.node,))
+        maker = made_by(clip.inputs[0], "Conv", view)
+        return None if maker is None or self.target != "onnxruntime" else _Shift(clip.inputs[0], 0.0, ())
 
-def _fused(
-    clip: Node, reader: Node | None, add: Node, x: Tensor, height: float, attributes: dict[str, float], view: View
-) -> Fused | None:
+
+def _fused(clip: Node, shift: _Shift, height: float, view: View) -> Fused | None:
+    reader = view.only_consumer(clip.outputs[0])
     if reader is None:
         return None
+    attributes = {"alpha": 1.0 / height, "beta": shift.value / height}
     if _divides(reader, clip.outputs[0], height, view):
-        return Fused(reader, "HardSigmoid", (x,), dict(attributes), (clip, add))
+        return Fused(reader, "HardSigmoid", (shift.variable,), attributes, (clip, *shift.nodes))
     for product, other in orders(reader, "Mul", view):
         last = view.only_consumer(reader.outputs[0])
         if product is not clip.outputs[0] or last is None or not _divides(last, reader.outputs[0], height, view):
             continue
-        return Fused(last, "Mul", (other, None), {}, (reader, clip, add), ("HardSigmoid", dict(attributes)), (x,))
+        inner = (reader, clip, *shift.nodes)
+        return Fused(last, "Mul", (other, None), {}, inner, ("HardSigmoid", attributes), (shift.variable,))
     return None
 
 
@@ -106,7 +130,7 @@ class HardSigmoidToHardSwish(Rule):
 
 @options
 class FuseHardSwish(RulePass):
-    """`target`: the runtime that is to run the model, which decides on HardSwish before its operator set."""
+    """`target`: the runtime that is to run the model, which decides on what does not become HardSwish."""
 
     target: Target = "any"
     name: ClassVar[str] = "fuse-hard-swish"

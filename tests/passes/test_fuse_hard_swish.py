@@ -17,7 +17,7 @@ SIGMOID = "HardSigmoid<alpha=0.1666666716337204, beta=0.5>"
 
 
 def fused(source: ModelProto, **options: Any) -> Outcome:
-    return outcome("fuse-hard-swish", source, **{"math": "relaxed", **options})
+    return outcome("fuse-hard-swish", source, **{"math": "relaxed", "target": "onnxruntime", **options})
 
 
 def source_of(
@@ -78,14 +78,46 @@ def test_what_is_left(body: str, reason: str | None) -> None:
     assert (result.changes, result.reasons) == (0, [] if reason is None else [reason])
 
 
-@pytest.mark.parametrize("end", ["r = Mul(x, q)\n y = Div(r, six)", "r = Div(q, six)\n y = Mul(x, r)"])
-def test_hard_swish_before_its_operator_is_left(end: str) -> None:
-    result = fused(source_of(CLIP + end, 13))
-    why = "part of a HardSwish, which runtimes fuse in other forms; with --target onnxruntime"
+@pytest.mark.parametrize("target", ["any", "openvino", "tensorrt"])
+@pytest.mark.parametrize(
+    ("body", "opset", "name"),
+    [
+        (CLIP + "r = Mul(x, q)\n y = Div(r, six)", 13, "HardSwish"),
+        (CLIP + "r = Div(q, six)\n y = Mul(x, r)", 13, "HardSwish"),
+        (CLIP + "y = Div(q, six)", 13, "HardSigmoid"),
+        (CLIP + "y = Div(q, six)", 14, "HardSigmoid"),
+        ("p = Add(x, one)\n q = Clip(p, zero, four)\n r = Mul(x, q)\n y = Div(r, four)", 14, "HardSwish"),
+    ],
+)
+def test_what_only_one_runtime_gains_by_is_left_for_others(body: str, opset: int, name: str, target: str) -> None:
+    why = f"part of a {name}, which runtimes fuse in other forms; only with --target onnxruntime"
+    result = fused(source_of(body, opset), target=target)
     assert (result.changes, result.reasons) == (0, [why])
-    aimed = fused(source_of(CLIP + end, 13), target="onnxruntime")
-    assert f"{SIGMOID}(x)" in nodes(aimed)
+    exact = fused(source_of(body, opset), target=target, math="exact")
+    assert (exact.changes, exact.reasons) == (0, [f"{why} and --math relaxed"])
+    aimed = fused(source_of(body, opset))
+    assert "HardSigmoid" in nodes(aimed)
     assert_close(aimed)
+
+
+@pytest.mark.parametrize("target", ["any", "onnxruntime", "openvino", "tensorrt"])
+@pytest.mark.parametrize("end", ["r = Mul(x, q)\n y = Div(r, six)", "r = Div(q, six)\n y = Mul(x, r)"])
+def test_hard_swish_is_made_for_each_runtime(end: str, target: str) -> None:
+    assert nodes(fused(source_of(CLIP + end, 14), target=target)) == "y = HardSwish(x)"
+
+
+IMAGE = "g (float[1,2,4,4] x) => (float[A,B,C,D] y) { c = Conv(x, w)\n q = Clip(c, zero, six)\n y = Div(q, six) }"
+
+
+def test_a_clip_behind_a_convolution() -> None:
+    weights = np.linspace(-9, 9, 4, dtype=np.float32).reshape(2, 2, 1, 1)
+    constants = {"w": weights, "zero": np.float32(0), "six": np.float32(6)}
+    source = model(IMAGE, constants=constants, opset=13)  # type: ignore[arg-type]
+    assert fused(source, target="any").changes == 0
+    result = fused(source)
+    assert nodes(result) == "c = Conv(x, w)\ny = HardSigmoid<alpha=0.1666666716337204, beta=0.0>(c)"
+    assert_close(result)
+    assert fused(model(IMAGE.replace("Conv(x, w)", "Neg(x)"), constants=constants)).changes == 0  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("shape", [(1,), (1, 1)])
