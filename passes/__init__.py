@@ -5,13 +5,16 @@ from maxfold.passes.flatten_concats import FlattenConcats
 from maxfold.passes.flip_layouts import FlipLayouts
 from maxfold.passes.fold_constants import FoldConstants
 from maxfold.passes.fold_shapes import FoldShapes
+from maxfold.passes.fuse_activations import FuseActivations
 from maxfold.passes.fuse_add import FuseAddPass
 from maxfold.passes.fuse_arithmetic import FuseArithmetic
+from maxfold.passes.fuse_bounds import FuseBounds
 from maxfold.passes.fuse_convolutions import FuseConvolutions
 from maxfold.passes.fuse_gelu import FuseGelu
 from maxfold.passes.fuse_gemm import FuseGemm
 from maxfold.passes.fuse_hard_swish import FuseHardSwish
 from maxfold.passes.fuse_layer_normalization import FuseLayerNormalization
+from maxfold.passes.fuse_leaky_relu import FuseLeakyRelu
 from maxfold.passes.fuse_max import FuseMaxPass
 from maxfold.passes.fuse_normalization_scales import FuseNormalizationScales
 from maxfold.passes.fuse_not import FuseNot
@@ -60,6 +63,7 @@ from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 from maxfold.passes.settle_reshapes import SettleReshapes
 from maxfold.passes.share_constants import ShareConstants
 from maxfold.passes.sort_nodes import SortNodes
+from maxfold.passes.spread_scales import SpreadScales
 from maxfold.passes.trim_scales import TrimScales
 from maxfold.passes.unroll_loop import UnrollLoop
 from maxfold.passes.unsign_activations import UnsignActivations
@@ -105,6 +109,8 @@ CATALOGUE: tuple[type[Pass], ...] = (
     HoistTransposes,
     FuseSpaceToDepth,
     FuseMaxPass,
+    FuseBounds,
+    FuseLeakyRelu,
     FuseHardSwish,
     FuseSwish,
     FuseGelu,
@@ -121,6 +127,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     # What moves constants and factors comes when all patterns have been found, see runtime_patterns.
     TrimScales,
     FuseNormalizationScales,
+    SpreadScales,
     RemoveNeutralOperand,
     FuseAddPass,
     FuseArithmetic,
@@ -128,6 +135,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     FuseConvolutions,
     FuseGemm,
     FuseScales,
+    FuseActivations,
     RemoveDeadNodes,
     ShareConstants,
 )

@@ -44,6 +44,14 @@ def elementwise_pattern(node: Node, view: View) -> bool:
     return pattern_of(node, view) in _ELEMENTWISE
 
 
+def makes_scales(node: Node, view: View) -> bool:
+    """Whether a node multiplies the two scales of a quantized product, as the graph stands now."""
+    if not view.is_operator(node, "Mul"):
+        return False
+    readers = (reader for reader in view.consumers(node.outputs[0]) if view.is_operator(reader, "Mul"))
+    return any(node in nodes for reader in readers for _, nodes in _quantized_product(reader, view))
+
+
 def _protected(view: View) -> dict[Node, str]:
     """The nodes of all patterns, and what they are part of."""
     found: dict[Node, str] = {}

@@ -10,13 +10,15 @@ from maxfold.model.edit import Edit
 from maxfold.model.equality import equal_groups
 from maxfold.model.graph import Constant, Graph
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
+from maxfold.passes.runtime_patterns import makes_scales
 
 
 class ShareConstants(Pass):
     """Equal means: same dtype, shape and bytes, so +0.0 and -0.0 stay apart.
 
     Sizes are compared first, then a few bytes of each, then everything: a weight that is the only one of its kind is
-    never read. Constants of different graphs stay apart, since an inner graph may run elsewhere.
+    never read. Constants of different graphs stay apart, since an inner graph may run elsewhere. So do vectors among
+    the scales of quantized products, which ONNX Runtime fuses if each has a product of scales of its own.
     """
 
     name: ClassVar[str] = "share-constants"
@@ -40,6 +42,8 @@ def _share(scope: Graph, edit: Edit, declines: list[DeclineRecord]) -> int:
         twin: Constant | None = None
         # Those that have to stay come first, so that others can go for them.
         for constant in sorted(group, key=edit.is_removable):
+            if _is_scale(constant, edit):
+                continue
             reason = edit.why_not_constant(constant) if twin is None else _why_not(twin, constant, edit)
             if reason is not None and edit.use_count(constant):
                 declines.append(DeclineRecord(ShareConstants.name, constant.name, "constant", reason))
@@ -67,6 +71,13 @@ def _equal_constants(scope: Graph) -> list[list[Constant]]:
             found = equal_groups([constant.data.contents() for constant in constants])
             groups += [[constants[index] for index in group] for group in found]
     return groups
+
+
+def _is_scale(constant: Constant, edit: Edit) -> bool:
+    """Whether a vector is part of the scales of a quantized product."""
+    if len(constant.data.shape) != 1 or constant.data.shape[0] < 2 or not edit.is_single_use(constant):
+        return False
+    return any(reader.op == "Mul" and makes_scales(reader, edit) for reader in edit.consumers(constant))
 
 
 def _why_not(twin: Constant, constant: Constant, edit: Edit) -> str | None:
