@@ -9,16 +9,10 @@ from maxfold.model.errors import ModelError
 from maxfold.model.graph import Graph, Node, Tensor, new_graph
 from maxfold.model.openvino.document import child, tag
 from maxfold.model.openvino.ir import Parameter, PortMapEntry, Result
+from maxfold.model.openvino.operations import BODY_TYPES, OPERATIONS
 
-# The children of each layer type that hold bodies and maps, in the order in which OpenVINO writes them.
-BODY_TYPES: dict[str, tuple[str, ...]] = {
-    "TensorIterator": ("port_map", "back_edges", "body"),
-    "Loop": ("port_map", "back_edges", "body"),
-    "If": ("else_port_map", "then_port_map", "then_body", "else_body"),
-}
 # Which body each map is about.
 _BODY_OF_MAP = {"port_map": "body", "back_edges": "body", "then_port_map": "then_body", "else_port_map": "else_body"}
-_OPTIONAL = ("back_edges",)
 
 ReadScope = Callable[[Any, Graph], dict[str, Any]]
 
@@ -29,7 +23,7 @@ def read_bodies(node: Node, element: Any, read_scope: ReadScope) -> None:
     found: dict[str, dict[str, Any]] = {}
     for name in BODY_TYPES[node.op]:
         part = child(element, name)
-        if part is None and name not in _OPTIONAL:
+        if part is None and OPERATIONS[node.op][-1].attributes[name].is_required:
             raise ModelError(f"{what} has no <{name}>")
         if part is None or name in _BODY_OF_MAP:
             continue

@@ -14,10 +14,10 @@ from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph, Node, Tensor, Variable, new_constant, new_graph, new_node, new_variable
 from maxfold.model.model import Model
 from maxfold.model.openvino import text
-from maxfold.model.openvino.bodies import BODY_TYPES, read_bodies
+from maxfold.model.openvino.bodies import read_bodies
 from maxfold.model.openvino.document import child, children, read_tree, tag
 from maxfold.model.openvino.ir import VERSIONS, ConstantLayer, Layer, Net, Parameter, Port, Result
-from maxfold.model.openvino.layers import canonical_type
+from maxfold.model.openvino.operations import BODY_TYPES, canonical_type
 from maxfold.model.openvino.strings import StringData
 from maxfold.model.storage import FileSource, Region
 from maxfold.model.validate import check_model

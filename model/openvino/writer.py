@@ -18,7 +18,6 @@ from maxfold.model.equality import Contents, equal_groups
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import Model, guard_weights
-from maxfold.model.openvino.bodies import BODY_TYPES
 from maxfold.model.openvino.ir import (
     ConstantLayer,
     Element,
@@ -30,6 +29,7 @@ from maxfold.model.openvino.ir import (
     layer_of,
     port_of,
 )
+from maxfold.model.openvino.operations import BODY_TYPES
 from maxfold.model.openvino.strings import StringData, encode_strings
 from maxfold.model.openvino.text import precision, spell
 from maxfold.model.output import Writer, parts_writer, real_path, write_files

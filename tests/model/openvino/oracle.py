@@ -52,6 +52,25 @@ class Oracle:
             return str(error)
         return None
 
+    def layer(self, path: Path) -> dict[str, Any]:
+        """Version, attributes as text and number of results of the layer of an operation's sample."""
+        found: dict[str, Any] = self._ask("layer", str(path))
+        return found
+
+    def version(self, kind: str, opset: int) -> str | None:
+        """The version of an operation that an operator set has, None where it has none."""
+        try:
+            return str(self._ask("version", kind, opset))
+        except CrashError:
+            raise
+        except OracleError:
+            return None
+
+    def made(self, kind: str, opset: int) -> dict[str, str]:
+        """The attributes, as text, of an operation before it is given any."""
+        found: dict[str, str] = self._ask("made", kind, opset)
+        return found
+
     def compare(self, original: Path, rewritten: Path) -> list[str]:
         """Where two models differ, as OpenVINO reads them; the original must be readable."""
         try:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import openvino as ov
+from openvino.utils.node_factory import NodeFactory
 
-from tests.model.openvino import made, node_cases
+from maxfold.model.openvino.text import spell
+from tests.model.openvino import made, node_cases, operation_samples
 from tests.model.openvino.plain import differences
 from tests.model.openvino.running import CannotJudgeError, run_both
 from tests.model.openvino.structure import describe
@@ -40,6 +42,24 @@ class Worker:
     def read(self, path: str) -> None:
         """Fails if OpenVINO does not read the file."""
         self.core.read_model(Path(path))
+
+    def layer(self, path: str) -> dict[str, Any]:
+        """What OpenVINO reads of the layer of an operation's sample."""
+        nodes = self.core.read_model(Path(path)).get_ops()
+        node = next(node for node in nodes if node.get_friendly_name() == operation_samples.LAYER)
+        attributes = {name: spell(value) for name, value in node.get_attributes().items()}
+        results = node.get_output_size()
+        return {"version": node.get_type_info().version_id, "attributes": attributes, "results": results}
+
+    def version(self, kind: str, opset: int) -> str:
+        """The version of an operation that an operator set has."""
+        made = NodeFactory(f"opset{opset}").create(kind)
+        return str(made.get_type_info().version_id)
+
+    def made(self, kind: str, opset: int) -> dict[str, str]:
+        """The attributes of an operation before it is given any."""
+        attributes = NodeFactory(f"opset{opset}").create(kind).get_attributes()
+        return {name: spell(value) for name, value in attributes.items()}
 
     def compare(self, original: str, rewritten: str) -> list[str]:
         """Where two models differ, as OpenVINO reads them."""
