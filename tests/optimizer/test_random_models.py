@@ -14,10 +14,11 @@ from onnx import ModelProto, NodeProto, helper
 
 from maxfold.optimizer import optimize
 from maxfold.passes import CATALOGUE
+from maxfold.passes.targets import TARGETS
 from tests.optimizer.optimized import optimized
 from tests.passes.outcome import outcome
 from tests.passes.trees import Case, add_models, max_models, mixed_models
-from tests.random_models import LAYOUTS, NoModelError, RandomModel, random_model, random_models
+from tests.random_models import LAYOUTS, TARGETED, NoModelError, RandomModel, random_model, random_models
 from tests.random_models.checking import MODES, check, check_seed
 from tests.random_models.judging import SAME, UNSTABLE, judge
 from tests.run import assert_equal, in_onnxruntime
@@ -48,6 +49,17 @@ def test_regions_between_transposes(seed: int) -> None:
     for math in MODES:
         check(case, math)
         check(case, math, passes=["flip-layouts"])
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_each_target(seed: int) -> None:
+    try:
+        case = random_model(seed, kind=TARGETED)
+    except NoModelError as error:
+        pytest.skip(str(error))
+    for target in TARGETS:
+        for math in MODES:
+            check(case, math, target=target)
 
 
 @pytest.mark.parametrize("index", range(len(CATALOGUE)), ids=[entry.name for entry in CATALOGUE])

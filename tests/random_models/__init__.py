@@ -2,6 +2,7 @@
 
     random_model(seed)        a model of 5 to 40 nodes and two sets of values for its inputs, always the same
     random_model(seed, kind=SHAPES)        one that computes with the shapes of its inputs
+    random_model(seed, kind=TARGETED)      one of what is rewritten for one runtime and not for another
 
 Constants come as initializers, Constant nodes and defaults that a caller may override, some equal, some neutral;
 the batch has another size in each set; results are read often, by branches and loop bodies too, which reuse local
@@ -20,7 +21,8 @@ from typing import Any
 import onnx
 from onnx import ModelProto, helper
 
-from tests.random_models import choices, elementwise, idioms, layers, layouts, movement, shapes, traps
+from maxfold.passes.targets import TARGETS, Target
+from tests.random_models import choices, elementwise, idioms, layers, layouts, movement, shapes, targeted, traps
 from tests.random_models.builder import Builder, Value, info
 from tests.random_models.control import control
 from tests.random_models.trial import Refused, Session, subgraphs
@@ -40,6 +42,7 @@ class RandomModel:
 
     `draws` are, for each set, values for the results of nodes of chance, by "<name of the node> <output>";
     `values` are what each tensor of the main graph holds. `finite` models have no infinity, NaN or large value.
+    `target` is the runtime that it is to be rewritten for.
     """
 
     model: ModelProto
@@ -47,6 +50,7 @@ class RandomModel:
     draws: list[dict[str, Array]]
     finite: bool
     values: dict[str, tuple[Array, ...]] = field(repr=False)
+    target: Target = "any"
 
     @property
     def feeds(self) -> dict[str, Array]:
@@ -113,7 +117,8 @@ WHOLE = Kind(
 )
 SHAPES = Kind(shapes.inputs, {**shapes.MAKERS, control: 2, choices.alike: 2})
 LAYOUTS = Kind(_inputs, {**layouts.MAKERS, movement.transpose: 1, control: 1})
-KINDS = {"whole": WHOLE, "shapes": SHAPES, "layouts": LAYOUTS}
+TARGETED = Kind(_inputs, {**targeted.MAKERS, elementwise.unary: 2, elementwise.arithmetic: 2, control: 1})
+KINDS = {"whole": WHOLE, "shapes": SHAPES, "layouts": LAYOUTS, "targeted": TARGETED}
 
 
 def random_model(
@@ -136,7 +141,10 @@ def random_model(
             step(b, kind)
         except Refused:
             continue
-    made = RandomModel(assemble(b), b.feeds, b.draws, is_finite, {name: v.arrays for name, v in b.known.items()})
+    # Drawn by itself: the models of seeds stay what they are.
+    target = random.Random(f"target of {seed}").choice(TARGETS)
+    values = {name: value.arrays for name, value in b.known.items()}
+    made = RandomModel(assemble(b), b.feeds, b.draws, is_finite, values, target)
     try:
         onnx.checker.check_model(made.model, full_check=True)
         session = Session(made.model)
