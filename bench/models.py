@@ -25,7 +25,7 @@ def _chunks(seed: int, count: int, scale: float) -> Iterator[NDArray[np.float32]
         yield drawn
 
 
-class _Weights:
+class Weights:
     """Makes float32 weights: inline, or in an external data file that is written as they are drawn."""
 
     def __init__(self, data: BinaryIO | None, location: str) -> None:
@@ -52,7 +52,7 @@ class _Weights:
         return name
 
 
-class _Builder:
+class Builder:
     """Collects nodes, and names each after its output."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ def _save(
     path.write_bytes(model.SerializeToString())
 
 
-def _layer(builder: _Builder, weights: _Weights, width: int, name: str, x: str) -> str:
+def _layer(builder: Builder, weights: Weights, width: int, name: str, x: str) -> str:
     """Attention of one head and a Max-activated feed-forward block, with constants that can be folded."""
 
     def dense(source: str, label: str, rows: int, columns: int) -> str:
@@ -116,20 +116,20 @@ def transformer(path: Path, *, layers: int, width: int, external: bool) -> None:
     It has dynamic batch and sequence dims, and Add and Max nodes of constants only. `external` puts the
     weights into PATH.data.
     """
-    builder = _Builder()
+    builder = Builder()
     location = f"{path.name}.data"
 
-    def build(weights: _Weights) -> None:
+    def build(weights: Weights) -> None:
         x = "x"
         for index in range(layers):
             x = _layer(builder, weights, width, f"layer{index}", x)
         _save(path, builder.nodes, weights.tensors, ["batch", "sequence", width], x)
 
     if not external:
-        build(_Weights(None, ""))
+        build(Weights(None, ""))
         return
     with (path.parent / location).open("wb") as data:
-        build(_Weights(data, location))
+        build(Weights(data, location))
 
 
 def _constant(name: str, seed: int, width: int = 8) -> TensorProto:
@@ -142,7 +142,7 @@ def chain(path: Path, *, nodes: int, reverse: bool = False) -> None:
 
     `reverse` lists the last node first, which the ONNX checker does not allow but files do contain.
     """
-    builder = _Builder()
+    builder = Builder()
     constants: list[TensorProto] = []
     x = "x"
     for index in range(nodes):
@@ -158,7 +158,7 @@ def chain(path: Path, *, nodes: int, reverse: bool = False) -> None:
 
 def fanout(path: Path, *, consumers: int) -> None:
     """Writes a chain of `consumers` Add and Mul nodes that all read the same constant."""
-    builder = _Builder()
+    builder = Builder()
     x = "x"
     for index in range(consumers):
         x = builder.node("Add" if index % 2 else "Mul", [x, "shared"], f"t{index}")
@@ -168,8 +168,8 @@ def fanout(path: Path, *, consumers: int) -> None:
 
 def concats(path: Path, *, nodes: int) -> None:
     """Writes a chain of Concat, each of the one before it and a constant: what is joined grows with every node."""
-    builder = _Builder()
-    weights = _Weights(None, "")
+    builder = Builder()
+    weights = Weights(None, "")
     x = "x"
     for index in range(nodes):
         row = weights.add(f"row{index}", (1, 4), 1.0)

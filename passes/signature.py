@@ -1,26 +1,17 @@
-"""What an operator's ONNX schema says of its nodes: how many inputs and results, of which types, with which attributes.
-
-The schema is that of the version in force in an operator set. Kernels and conversion rows see only nodes that pass.
-"""
+"""What an operator's schema says of its nodes: how many inputs and results, of which types, with which attributes."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onnx import AttributeProto, defs
+from onnx import AttributeProto
 
 from maxfold.model.attributes import AttributeRef, encode
 from maxfold.model.dtypes import DType
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph
-
-# An optimization hint of version 1 that never changed a result; exporters went on writing it.
-HINT = "consumed_inputs"
-# In files that were upgraded the hint stayed up to this operator set.
-_LAST_HINT_OPSET = 7
 
 _KINDS: dict[int, str] = {
     AttributeProto.FLOAT: "a number", AttributeProto.INT: "an integer", AttributeProto.STRING: "text",
@@ -35,7 +26,10 @@ _PLURALS = frozenset(kind for kind, words in _KINDS.items() if words.startswith(
 
 @dataclass(frozen=True, slots=True)
 class Formal:
-    """One formal input or result: `variable` is the type variable whose members agree, None where each goes alone."""
+    """One formal input or result: `variable` is the type variable whose members agree, None where each goes alone.
+
+    `types` are those that it may have, as schemas write them: "tensor(float)".
+    """
 
     variable: str | None
     types: frozenset[str]
@@ -61,6 +55,7 @@ class Signature:
     operator: str
     version: int
     inputs: tuple[Formal, ...]
+    results: tuple[Formal, ...]
     input_counts: tuple[int, int]
     result_counts: tuple[int, int]
     attributes: Mapping[str, Attribute]
@@ -145,63 +140,3 @@ def _kind_of(value: Any) -> int:
 _SIMPLE_KINDS: dict[type, int] = {
     float: AttributeProto.FLOAT, int: AttributeProto.INT, str: AttributeProto.STRING, bytes: AttributeProto.STRING,
 }  # fmt: skip
-
-
-@functools.cache
-def signature(operator: str, domain: str, opset: int) -> Signature | None:
-    """The version of an operator in force in an operator set, None where it has none."""
-    try:
-        schema = defs.get_schema(operator, opset, domain)
-    except defs.SchemaError:
-        return None
-    # `FormalParameter.types` would say the same, but fails in onnx 1.20.
-    allowed = {row.type_param_str: frozenset(row.allowed_type_strs) for row in schema.type_constraints}
-    inputs = tuple(
-        Formal(
-            variable=formal.type_str if formal.is_homogeneous else None,
-            types=allowed.get(formal.type_str, frozenset([formal.type_str])),
-            is_optional=formal.option == defs.OpSchema.FormalParameterOption.Optional,
-        )
-        for formal in schema.inputs
-    )
-    attributes = {name: Attribute(_number(formal.type), formal.required) for name, formal in schema.attributes.items()}
-    if opset <= _LAST_HINT_OPSET:
-        attributes[HINT] = Attribute(int(AttributeProto.INTS), False)
-    return Signature(
-        operator,
-        schema.since_version,
-        inputs,
-        (schema.min_input, schema.max_input),
-        (schema.min_output, schema.max_output),
-        attributes,
-        schema.deprecated,
-    )
-
-
-def _number(kind: Any) -> int:
-    """A kind as a number: onnx's schemas have an enumeration of their own, with the numbers of AttributeProto."""
-    return int(getattr(kind, "value", kind))
-
-
-def refusal(
-    operator: str,
-    domain: str,
-    last_version: int,
-    dtypes: Sequence[DType | None],
-    opset: int,
-    attributes: Iterable[str],
-) -> str | None:
-    """Why constants of these types (None: left out) are none that the operator's schema allows, in a version up to
-    `last_version`; None where they are."""
-    _, newest_opset = defs.C.schema_version_map().get(domain, (0, 0))
-    if opset > newest_opset:
-        return f"opset {opset} is unknown: the installed onnx package knows opsets up to {newest_opset}"
-    found = signature(operator, domain, opset)
-    if found is None or found.is_deprecated:
-        return f"{operator} does not exist in opset {opset}"
-    if found.version > last_version:
-        return f"{found.name} is newer than the kernel knows"
-    unknown = found.unknown(attributes)
-    if unknown:
-        return f"attribute {', '.join(unknown)} is not one of the operator's in this opset"
-    return found.why_not_inputs([dtype is not None for dtype in dtypes], dtypes)

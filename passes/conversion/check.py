@@ -18,7 +18,7 @@ from maxfold.model.onnx_inference import infer_outputs
 from maxfold.model.openvino.operations import operation
 from maxfold.model.view import View
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.signature import signature
+from maxfold.passes.signature_table import signature
 
 # Operator, operator set, types of the inputs, attributes, number of results.
 _Likeness: TypeAlias = tuple[str, int, tuple[object, ...], tuple[object, ...], int]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from onnx import defs
 
 from maxfold.model.dtypes import DTYPES, DType, from_onnx
 from maxfold.passes.kernels.call import Array, Call, KernelError, Result
 from maxfold.passes.kernels.elementwise import first_alone, settle_nan
 from maxfold.passes.kernels.kernel import Kernel
 from maxfold.passes.kernels.rounding import rounded
+from maxfold.passes.signature_table import result_types
 
 _NAMES_BEFORE = 6
 _FLOAT8 = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ")
@@ -119,15 +119,9 @@ def _target(call: Call) -> DType:
     """The type that Cast names: by a string before version 6, by a number since."""
     named = call.opset < _NAMES_BEFORE
     dtype = _BY_NAME.get(call.text("to", "")) if named else from_onnx(call.integer("to"))
-    if dtype is None or f"tensor({dtype})" not in _targets(call.opset):
+    if dtype is None or f"tensor({dtype})" not in result_types("Cast", call.opset):
         raise KernelError(f"attribute to is {call.attributes.get('to')!r}, no type that this operator set casts to")
     return dtype
-
-
-@functools.cache
-def _targets(opset: int) -> frozenset[str]:
-    constraints = defs.get_schema("Cast", opset).type_constraints
-    return frozenset(name for row in constraints if row.type_param_str == "T2" for name in row.allowed_type_strs)
 
 
 def _cast_results(call: Call) -> tuple[Result, ...]:

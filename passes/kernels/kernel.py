@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from maxfold.model.dtypes import DType
 from maxfold.model.records import frozen_value
 from maxfold.passes.kernels.call import Array, Attributes, Call, KernelError, Operand, Result, Shape, operand_of
-from maxfold.passes.signature import refusal
+from maxfold.passes.signature_table import refusal
 
 __all__ = ["Array", "Attributes", "Call", "Kernel", "KernelError", "Operand", "Result", "Shape", "by_operator", "check"]
 

@@ -9,7 +9,6 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import defs
 
 from maxfold.model.dtypes import DTYPES, DType, from_onnx
 from maxfold.passes.kernels.call import Array, Call, KernelError, Result, Shape, axis_of
@@ -17,6 +16,7 @@ from maxfold.passes.kernels.cast import converted
 from maxfold.passes.kernels.elementwise import finished
 from maxfold.passes.kernels.kernel import Kernel
 from maxfold.passes.kernels.rounding import rounded
+from maxfold.passes.signature_table import result_types
 
 _PER_AXIS_SINCE = 13
 _BY_NAME = {dtype.name: dtype for dtype in DTYPES}
@@ -165,11 +165,7 @@ def _named_type(call: Call, name: str, allowed: tuple[str, ...]) -> DType | None
 
 @functools.cache
 def _output_types(operator: str, opset: int) -> tuple[str, ...]:
-    schema = defs.get_schema(operator, opset)
-    variable = schema.outputs[0].type_str
-    allowed = {
-        name for row in schema.type_constraints if row.type_param_str == variable for name in row.allowed_type_strs
-    }
+    allowed = result_types(operator, opset)
     return tuple(dtype.name for dtype in DTYPES if f"tensor({dtype})" in allowed)
 
 

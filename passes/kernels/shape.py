@@ -5,20 +5,20 @@ Sources: the documents of all versions of the operators in ONNX opsets 1 to 28.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
-from onnx import TensorProto, defs
+from onnx import TensorProto
 
 from maxfold.model.broadcast import BroadcastError, numpy_shape
 from maxfold.model.dtypes import DType, from_onnx
 from maxfold.model.graph import Constant
 from maxfold.passes.kernels.call import Array, Call, KernelError, Result, Shape, axis_of
 from maxfold.passes.kernels.kernel import Kernel
+from maxfold.passes.signature_table import result_types
 
 EXACT_MOVE = "Elements are moved bit by bit; nothing is computed."
 
@@ -80,14 +80,8 @@ def scalar(call: Call, index: int) -> Array:
     return call.array(index).reshape(())
 
 
-@functools.cache
-def _output_types(operator: str, opset: int, variable: str) -> frozenset[str]:
-    constraints = defs.get_schema(operator, opset).type_constraints
-    return frozenset(kind for row in constraints if row.type_param_str == variable for kind in row.allowed_type_strs)
-
-
 def _check_output_type(operator: str, opset: int, dtype: DType) -> None:
-    if f"tensor({dtype})" not in _output_types(operator, opset, "T2"):
+    if f"tensor({dtype})" not in result_types(operator, opset):
         raise KernelError(f"{operator} of opset {opset} has no result of type {dtype}")
 
 

@@ -17,6 +17,7 @@ from maxfold.model.model import ONNX_DOMAINS, Model
 from maxfold.model.records import frozen_value
 from maxfold.model.view import domain_of
 from maxfold.passes import upgrades
+from maxfold.passes.signature_table import signature
 from maxfold.passes.upgrades import Draft, Facts, Refusal
 
 
@@ -162,10 +163,8 @@ def _new_drafts(draft: Draft) -> Iterator[Draft]:
 @cache
 def _since(operator: str, opset: int) -> int | None:
     """The version of an operator that holds in an operator set version, None where it has none."""
-    try:
-        return int(onnx.defs.get_schema(operator, opset, "").since_version)
-    except onnx.defs.SchemaError:
-        return None
+    found = signature(operator, "", opset)
+    return None if found is None else found.version
 
 
 @cache
