@@ -23,6 +23,7 @@ from maxfold.model.data import Array
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, Variable, subgraphs
 from maxfold.model.inference import control, fallback
+from maxfold.model.inference.accepted import is_accepted
 from maxfold.model.inference.call import Call
 from maxfold.model.inference.facts import MOST_ELEMENTS, UNKNOWN, Fact, PartialValue, Unknown
 from maxfold.model.inference.spans import MOST_ELEMENTS_OF_ALL
@@ -107,7 +108,8 @@ class Inference:
             return None
         for tensor in node.inputs:
             self.fact(tensor)
-        return fallback.refusal(Call(self, node, version), domain)
+        call = Call(self, node, version)
+        return None if not domain and is_accepted(call) else fallback.refusal(call, domain)
 
     def known(self, tensor: Tensor) -> Fact:
         """What has been derived of a tensor so far."""
