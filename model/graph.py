@@ -229,8 +229,17 @@ def scopes_of(root: Graph) -> Iterator[Graph]:
         pending.extend(reversed(inner))
 
 
-def _links(owner: Any, field: str, members: Iterable[Any]) -> SynchronizedList:
-    links = SynchronizedList.__new__(SynchronizedList)
+class _Links(SynchronizedList):  # type: ignore[misc]
+    """A list of graphsurgeon's that has no dict of its own: there are two for every node and every tensor."""
+
+    __slots__ = ("field_name", "parent_obj")
+
+    parent_obj: Any
+    field_name: str
+
+
+def _links(owner: Any, field: str, members: Iterable[Any]) -> _Links:
+    links = _Links.__new__(_Links)
     links.parent_obj = owner
     links.field_name = field
     list.extend(links, members)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, defs, helper, numpy_helper
 
 from maxfold.model import read_onnx
 from maxfold.model.inference import Inference, accepted, fallback
@@ -102,3 +102,13 @@ def test_a_plain_lstm_needs_no_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     (node,) = loaded.graph.nodes
     monkeypatch.setattr(fallback, "refusal", lambda *_: pytest.fail("onnx is asked"))
     assert STRICT["LSTM"](Inference(View(loaded)), node) is None
+
+
+def test_onnx_is_not_asked_for_operators_of_other_domains(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = model("g (float[2] x) => (float[2] y) { y = com.example.Thing(x) }", domains='"com.example" : 1')
+    loaded = read_onnx(source.SerializeToString())
+    (node,) = loaded.graph.nodes
+    monkeypatch.setattr(defs, "get_schema", lambda *_: pytest.fail("onnx is asked"))
+    known = Inference(View(loaded))
+    assert known.fact(node.outputs[0]).dims is None
+    assert known.refusal(node) is None
