@@ -1,4 +1,5 @@
-"""Command line: `python -m bench MODELS_DIR`, `... runtime`, `... scale`, `... start`, `... random`."""
+"""Command line: `python -m bench MODELS_DIR`, `... runtime`, `... scale`, `... start`, `... random`,
+`... node-tests`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import options, random, runtime, scale, start
+from bench import node_tests, options, random, runtime, scale, start
 from bench.compare import Comparison, environment, importable, write_json
 from bench.standings import standings_table
 from bench.table import console, print_header, print_results
@@ -18,7 +19,7 @@ from bench.table import console, print_header, print_results
 def _compare(arguments: list[str]) -> int:
     parser = options.parser("", "Compares tools on a folder of models.", repeat=5)
     parser.add_argument("models", type=Path, metavar="MODELS_DIR", help="searched recursively for *.onnx")
-    parser.epilog = "Other commands: `python -m bench runtime -h`, `scale -h`, `start -h`, `random -h`."
+    parser.epilog = "Other commands: `python -m bench runtime -h`, `scale -h`, `start -h`, `random -h`, `node-tests -h`"
     parser.add_argument("--only", metavar="GLOB", help="only models whose path in the folder matches")
     chosen = parser.parse_args(arguments)
     folder: Path = chosen.models.resolve()
@@ -63,6 +64,8 @@ def main(arguments: list[str]) -> int:
         return start.main(arguments[1:])
     if arguments[:1] == ["random"]:
         return random.main(arguments[1:])
+    if arguments[:1] == ["node-tests"]:
+        return node_tests.main(arguments[1:])
     return _compare(arguments)
 
 

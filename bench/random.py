@@ -1,26 +1,25 @@
 """`python -m bench random`: random models through maxfold, many more of them than the tests take.
 
-The generator and the judge are those of the tests. Each worker is a process of its own, so that a seed that ends it or
-does not end at all is named like any other failure.
+The generator and the judge are those of the tests. Seeds are checked in worker processes, so that one that ends its
+process or does not end at all is named like any other failure.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-import multiprocessing
 import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import onnx
 from rich.console import Console
+
+from bench import workers
 
 _FAILED, _REFUSED = "failed", "refused"
 # The kind of models that cross between the formats.
@@ -38,44 +37,6 @@ class Outcome:
     mode: str
     verdict: str
     message: str = ""
-
-
-class Worker:
-    """A process that checks one seed after another."""
-
-    def __init__(self, kind: str) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, kind), daemon=True)
-        self._process.start()
-        theirs.close()
-        self.seed: int | None = None
-        self.since = math.inf
-
-    def give(self, seed: int) -> None:
-        """Has it check a seed."""
-        self.seed, self.since = seed, time.monotonic()
-        self.pipe.send(seed)
-
-    def result(self) -> list[Outcome]:
-        """What it found; nothing when it has just started. A worker that ended has failed."""
-        try:
-            found: list[Outcome] = self.pipe.recv()
-        except (EOFError, ConnectionResetError) as error:
-            self._process.join()
-            if self.seed is None:
-                raise RuntimeError("a worker does not start") from error
-            return [Outcome(self.seed, "any", _FAILED, f"the process ended with status {self._process.exitcode}")]
-        return found
-
-    def is_alive(self) -> bool:
-        """Whether it can take another seed."""
-        return self._process.is_alive()
-
-    def end(self) -> None:
-        """Ends the process."""
-        self._process.kill()
-        self._process.join()
 
 
 def check_seed(seed: int, kind: str) -> list[Outcome]:
@@ -144,26 +105,9 @@ def shrunk(seed: int, mode: str, kind: str) -> onnx.ModelProto | None:
 
 def run(seeds: range, *, kind: str, jobs: int, timeout_seconds: float) -> Iterator[list[Outcome]]:
     """The outcomes of seeds, as they come."""
-    waiting = iter(seeds)
-    workers = [Worker(kind) for _ in range(min(jobs, len(seeds)))]
-    while workers:
-        ready = wait([worker.pipe for worker in workers], timeout=1.0)
-        for worker in list(workers):
-            if worker.pipe in ready:
-                yield worker.result()
-            elif worker.seed is not None and time.monotonic() - worker.since > timeout_seconds:
-                yield [Outcome(worker.seed, "any", _FAILED, f"not done after {timeout_seconds:.0f} s")]
-                worker.end()
-            else:
-                continue
-            workers.remove(worker)
-            if not worker.is_alive():
-                workers.append(Worker(kind))
-            elif (seed := next(waiting, None)) is not None:
-                worker.give(seed)
-                workers.append(worker)
-            else:
-                worker.end()
+    check = check_conversion if kind == _CONVERTED else partial(check_seed, kind=kind)
+    for seed, found in workers.run(check, seeds, jobs=min(jobs, len(seeds)), timeout_seconds=timeout_seconds):
+        yield [Outcome(seed, "any", _FAILED, found.message)] if isinstance(found, workers.Lost) else found
 
 
 def main(arguments: list[str]) -> int:
@@ -215,20 +159,6 @@ def _write_shrunk(folder: Path, outcome: Outcome, kind: str, out: Console) -> No
         return
     onnx.save(model, path)
     out.print(f"{path}: {len(model.graph.node)} nodes", markup=False, soft_wrap=True)
-
-
-def _serve(pipe: Connection[Any, Any], kind: str) -> None:
-    pipe.send([])
-    while True:
-        try:
-            seed = pipe.recv()
-        except EOFError:
-            return
-        try:
-            found = check_conversion(seed) if kind == _CONVERTED else check_seed(seed, kind)
-        except Exception:
-            found = [Outcome(seed, "any", _FAILED, traceback.format_exc(limit=3)[-_LONGEST_MESSAGE:])]
-        pipe.send(found)
 
 
 def _short(error: Exception) -> str:

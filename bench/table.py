@@ -23,11 +23,11 @@ _MIDDLE_BYTES = 5_000_000
 Cell = Callable[[ModelResult, ToolResult], str]
 
 
-def console() -> Console:
-    """Standard output; 80 columns wide where it is no terminal."""
+def console(width: int = WIDTH) -> Console:
+    """Standard output; that many columns wide where it is no terminal."""
     made = Console(highlight=False)
     if not made.is_terminal:
-        made = Console(highlight=False, width=WIDTH)
+        made = Console(highlight=False, width=width)
     return made
 
 
