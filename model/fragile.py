@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, scopes_of, subgraphs
 from maxfold.model.inference import Inference
-from maxfold.model.inference.strictness import STRICT
+from maxfold.model.inference.strictness import is_strict, why_refused
 from maxfold.model.inference.upper_bound import UpperBound, declared_shapes
 from maxfold.model.types import declared_shape
 
@@ -58,7 +58,7 @@ class _Finder:
         view = self._view
         for node in scope.nodes:
             is_call = view.is_function_call(node)
-            if not (is_inner or is_call or node.op in STRICT) or not view.is_live(node):
+            if not (is_inner or is_call or is_strict(node)) or not view.is_live(node):
                 continue
             known = self._knowledge() if inference is None else inference
             if is_call:
@@ -90,7 +90,7 @@ class _Finder:
 
 def is_fragile_kind(node: Node, view: View) -> bool:
     """Whether a node need not run, or is of an operator that static checks are stricter about than its kernel."""
-    return node.scope.parent is not None or node.op in STRICT or view.is_function_call(node)
+    return node.scope.parent is not None or is_strict(node) or view.is_function_call(node)
 
 
 def refusal_of(node: Node, known: Inference) -> str | None:
@@ -116,13 +116,9 @@ def _refusal(node: Node, is_inner: bool, known: Inference) -> str | None:
     """Why static checks refuse a node: one that may never run, or one that runs although they do."""
     if _is_told(node):
         return None
-    strict = STRICT.get(node.op)
-    if strict is not None and known.view.is_operator(node, node.op):
-        for tensor in node.inputs:
-            known.fact(tensor)
-        refusal = strict(known, node)
-        if refusal is not None:
-            return refusal
+    refusal = why_refused(known, node)
+    if refusal is not None:
+        return refusal
     return known.refusal(node) if is_inner else None
 
 

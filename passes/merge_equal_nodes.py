@@ -16,8 +16,8 @@ from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 class MergeEqualNodes(Pass):
     """Equal means: same operator, attributes, input tensors and named results, and nothing random.
 
-    Nodes of different graphs stay apart, as do calls of functions, operators of other domains and nodes with graphs
-    inside. Of equal nodes the first stays.
+    Nodes of different graphs stay apart, as do calls of functions, operators of domains that nobody knows and nodes
+    with graphs inside. Of equal nodes the first stays.
     """
 
     name: ClassVar[str] = "merge-equal-nodes"

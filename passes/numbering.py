@@ -15,6 +15,7 @@ from maxfold.model.attributes import AttributeRef
 from maxfold.model.data import SparseData
 from maxfold.model.equality import equal_groups
 from maxfold.model.graph import Constant, Graph, Node, Tensor
+from maxfold.model.inference import microsoft
 from maxfold.model.order import in_order
 from maxfold.model.view import View, domain_of
 
@@ -26,6 +27,7 @@ _DRAWS = {
 _COMMUTATIVE = {"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Mul", "Or", "Xor"}
 # Before this operator set the second operand of these was broadcast to the first alone.
 _BROADCASTING_OPSET = 7
+# Beside them there are ONNX Runtime's own operators that have a row, none of which draws.
 _DOMAINS = ("", "ai.onnx.ml")
 # Tensors in attributes of more bytes are weights, which nobody reads for this.
 _SMALL_BYTES = 4096
@@ -50,7 +52,8 @@ def node_key(
     """
     opset = view.opset(node)
     domain = domain_of(node)
-    if opset is None or domain not in _DOMAINS or view.is_function_call(node) or node.op in _DRAWS:
+    is_known = domain in _DOMAINS or (domain, node.op) in microsoft.TABLE
+    if opset is None or not is_known or view.is_function_call(node) or node.op in _DRAWS:
         return None
     if not any(tensor.name for tensor in node.outputs):
         return None

@@ -18,16 +18,21 @@ from maxfold.model.inference.symbolic import Atom, Dim, Expr, exact_div, floor_d
 
 def concat(call: Call) -> Fact:
     """Concat, on axis 1 where old versions name none."""
-    facts = [call.fact(index) for index in range(call.input_count)]
+    return joined(call, range(call.input_count), call.attribute("axis", 1))
+
+
+def joined(call: Call, indices: Sequence[int], axis: int) -> Fact:
+    """Some of the inputs side by side."""
+    facts = [call.fact(index) for index in indices]
     dtype = next((fact.dtype for fact in facts if fact.dtype is not None), None)
-    shapes = [call.dims(index) for index in range(call.input_count)]
+    shapes = [call.dims(index) for index in indices]
     ranked = [shape for shape in shapes if shape is not None]
     full = [shape for shape in ranked if all(call.is_at_least(dim, 1) for dim in shape)]
     is_of_one_rank = len(ranked) == len(shapes) and len({len(shape) for shape in ranked}) == 1
     if not full and not is_of_one_rank:
         return Fact(dtype)
     rank = len((full or ranked)[0])
-    axis = normal_axis(call.attribute("axis", 1), rank)
+    axis = normal_axis(axis, rank)
     dims: list[Dim | None]
     if full:
         dims = [_agreed([shape[other] for shape in full if len(shape) == rank]) for other in range(rank)]
@@ -35,7 +40,7 @@ def concat(call: Call) -> Fact:
         is_first = all(_is_empty_with(ranked[0], shape) for shape in ranked[1:])
         dims = [_common([shape[other] for shape in ranked], is_first) for other in range(rank)]
     dims[axis] = sum((shape[axis] for shape in ranked), start=0) if is_of_one_rank else None
-    return Fact(dtype, tuple(dims), _joined_values(call, axis, dims))
+    return Fact(dtype, tuple(dims), _joined_values(call, indices, axis, dims))
 
 
 def _agreed(dims: Sequence[Dim]) -> Dim:
@@ -96,15 +101,16 @@ def _atom_at_0(other: Atom, atom: Atom) -> Dim | None:
     return None if dividend is None or divisor in (None, 0) else floor_div(dividend, divisor)
 
 
-def _joined_values(call: Call, axis: int, dims: Sequence[Dim | None]) -> PartialValue | None:
+def _joined_values(call: Call, indices: Sequence[int], axis: int, dims: Sequence[Dim | None]) -> PartialValue | None:
     """Values side by side; vectors may take part of which only the length is known."""
     shape = static(tuple(dims))
     if shape is None or not 0 < np.prod(shape, dtype=object) <= MOST_ELEMENTS:
         return None
-    values = [call.value(index) for index in range(call.input_count)]
+    values = [call.value(index) for index in indices]
     if all(value is None for value in values):
         return None
-    parts = [_unknown_array(call, index) if value is None else value.array() for index, value in enumerate(values)]
+    pairs = zip(indices, values, strict=True)
+    parts = [_unknown_array(call, index) if value is None else value.array() for index, value in pairs]
     return value_of(np.concatenate(parts, axis))
 
 

@@ -20,7 +20,7 @@ def convolution(call: Call, weight: int = 1) -> tuple[Dim | None, ...] | None:
     if dims is None:
         return None if filters is None else (None, filters[0], *(None,) * (len(filters) - 2))
     kernel = _kernel(call, filters, len(dims) - 2)
-    spatial = _windowed(call, dims[2:], kernel)
+    spatial = windowed(call, dims[2:], kernel)
     return (dims[0], None if filters is None else filters[0], *spatial)
 
 
@@ -46,7 +46,7 @@ def _kernel(call: Call, filters: tuple[Dim, ...] | None, count: int) -> Sequence
     return (None,) * count if filters is None else filters[2:]
 
 
-def _windowed(
+def windowed(
     call: Call, sizes: Sequence[Dim], kernel: Sequence[Dim | None], *, rounds_up: bool | None = None
 ) -> list[Dim | None]:
     """How often a window fits along each axis; `rounds_up` is None for convolutions."""
@@ -101,7 +101,7 @@ def pool(call: Call) -> list[Fact]:
     kernel = call.integers("kernel_shape")
     if kernel is None:
         raise Unknown
-    spatial = _windowed(call, dims[2:], kernel, rounds_up=bool(call.attribute("ceil_mode", 0)))
+    spatial = windowed(call, dims[2:], kernel, rounds_up=bool(call.attribute("ceil_mode", 0)))
     return [Fact(fact.dtype, (*dims[:2], *spatial)), Fact(INT64, (*dims[:2], *spatial))]
 
 

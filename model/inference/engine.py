@@ -9,10 +9,11 @@ What was found stays: rewrites keep the value of every tensor that survives.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from maxfold.model import dtypes
 from maxfold.model.data import Array
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, Variable, subgraphs
-from maxfold.model.inference import control, fallback
+from maxfold.model.inference import control, fallback, microsoft
 from maxfold.model.inference.accepted import is_accepted
 from maxfold.model.inference.call import Call
 from maxfold.model.inference.facts import MOST_ELEMENTS, UNKNOWN, Fact, PartialValue, Unknown
@@ -108,7 +109,9 @@ class Inference:
             return None
         for tensor in node.inputs:
             self.fact(tensor)
-        call = Call(self, node, version)
+        call, row = Call(self, node, version), microsoft.TABLE.get((domain, node.op))
+        if row is not None:
+            return _contradiction(row, call)
         return None if not domain and is_accepted(call) else fallback.refusal(call, domain)
 
     def known(self, tensor: Tensor) -> Fact:
@@ -179,13 +182,21 @@ class Inference:
         version = self._version(node, domain)
         if version is None:
             return []
-        function = None if domain else SHAPE_FUNCTIONS.get(node.op)
         call = Call(self, node, version)
         try:
-            result = fallback.infer(call, domain) if function is None else function(call)
+            result = self._function(node, domain)(call)
         except _FAILURES:
             return []
         return [result] if isinstance(result, Fact) else result
+
+    @staticmethod
+    def _function(node: Node, domain: str) -> Callable[[Call], Fact | list[Fact]]:
+        """The shape function of a node, onnx's own inference where there is none."""
+        function = None if domain else SHAPE_FUNCTIONS.get(node.op)
+        if function is not None:
+            return function
+        row = microsoft.TABLE.get((domain, node.op))
+        return functools.partial(fallback.infer, domain=domain) if row is None else row.facts
 
     def _called(self, node: Node) -> list[Fact]:
         """The results of a call of a model-local function, from its body with the facts of this call's inputs."""
@@ -288,6 +299,17 @@ class Inference:
         if tensor.scope.parent is None and sum(isinstance(dim, Expr) for dim in dims) > 1:
             self._shapes.add(dims)
         return Fact(fact.dtype, tuple(dims), fact.value, fact.proto, is_named=True)
+
+
+def _contradiction(row: microsoft.Row, call: Call) -> str | None:
+    """What does not fit in a node, None where that is nothing, or not known."""
+    try:
+        row.facts(call)
+    except ValueError as error:
+        return str(error)
+    except _FAILURES:
+        return None
+    return None
 
 
 def operator_domain(node: Node) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from maxfold.model.graph import Graph, Node
+from maxfold.model.inference import microsoft
 from maxfold.model.inference.call import normal_axis
-from maxfold.model.inference.engine import Inference
+from maxfold.model.inference.engine import Inference, operator_domain
 from maxfold.model.inference.facts import Unknown
 from maxfold.model.inference.symbolic import Dim
 from maxfold.model.types import declared_shape
@@ -261,3 +262,25 @@ STRICT: dict[str, Check] = {
     "Slice": _slice,
     "Squeeze": _squeeze,
 }  # fmt: skip
+
+
+def is_strict(node: Node) -> bool:
+    """Whether static checks may refuse a node that its kernel takes."""
+    return node.op in STRICT or _has_row(node)
+
+
+def why_refused(known: Inference, node: Node) -> str | None:
+    """Why static checks refuse such a node of which so much is known, None where they do not."""
+    if _has_row(node):
+        return None if known.view.is_function_call(node) else known.refusal(node)
+    strict = STRICT.get(node.op)
+    if strict is None or not known.view.is_operator(node, node.op):
+        return None
+    for tensor in node.inputs:
+        known.fact(tensor)
+    return strict(known, node)
+
+
+def _has_row(node: Node) -> bool:
+    """Whether it is one of ONNX Runtime's own operators, of each of which its row says what it takes."""
+    return (operator_domain(node), node.op) in microsoft.TABLE

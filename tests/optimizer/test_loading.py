@@ -33,6 +33,11 @@ FAILING = {
     "Squeeze": "s = Shape(X)\n t = Abs(s)\n i = Gather <axis = 0> (t, zero)\n k = Sub(i, one)\n a = Squeeze(X, k)",
     "Concat": "s = Shape(X)\n t = Abs(s)\n r = Tile(X, t)\n a = Concat <axis = 0> (X, r)",
     "Div": "s = Shape(X)\n z = Sub(s, s)\n d = Div(s, z)\n a = Expand(X, d)",
+    "FusedMatMul": """
+        t = Concat <axis = 0> (one, three)
+        u = Abs(t)
+        r = Expand(one_float, u)
+        a = com.microsoft.FusedMatMul(r, W)""",
     "Split": "s = Shape(X)\n t = Abs(s)\n a, b = Split <axis = 0> (X, t)",
     "inner If": """
         s = Shape(X)
@@ -54,6 +59,7 @@ def in_branch(body: str) -> ModelProto:
             "zero": np.array([0]), "one": np.array([1]), "three": np.array([3]), "two_three": np.array([2, 3]),
             "W": np.ones((7, 3), np.float32), "one_float": np.ones(1, np.float32),
         },
+        domains='"com.microsoft" : 1',
     )  # fmt: skip
 
 

@@ -44,10 +44,14 @@ def test_what_equal_nodes_lead_to_is_merged_at_once() -> None:
         ("Sum(a, b, b)", "Sum(a, b, b)"),
         ("Selu<alpha = 1.5>(a)", "Selu<alpha = 1.5>(a)"),
         ("Transpose<perm = [1, 0]>(a)", "Transpose<perm = [1, 0]>(a)"),
+        ("com.microsoft.QuickGelu(a)", "com.microsoft.QuickGelu(a)"),
     ],
 )
 def test_equal(first: str, second: str) -> None:
-    result = merged(f"g (float[2,2] a, float[2,2] b) => (float[N,M] y) {{ p = {first} q = {second} y = Sub(p, q) }}")
+    result = merged(
+        f"g (float[2,2] a, float[2,2] b) => (float[N,M] y) {{ p = {first} q = {second} y = Sub(p, q) }}",
+        domains='"com.microsoft" : 1',
+    )
     assert nodes(result).endswith("y = Sub(p, p)")
     assert_same_results(result, a=np.float32([[1, 2], [3, 4]]), b=np.float32([[-0.0, 2], [np.inf, np.nan]]))
 
@@ -67,13 +71,14 @@ def test_equal(first: str, second: str) -> None:
         ("RandomUniform<shape = [2, 2]>()", "RandomUniform<shape = [2, 2]>()"),
         ("Bernoulli(a)", "Bernoulli(a)"),
         ("custom.F(a)", "custom.F(a)"),
+        ("com.microsoft.BiasDropout(a, b)", "com.microsoft.BiasDropout(a, b)"),
         ("f.Twice(a)", "f.Twice(a)"),
     ],
 )
 def test_not_equal(first: str, second: str) -> None:
     result = merged(
         f"g (float[2,2] a, float[2,2] b) => (float[N,M] y) {{ p = {first} q = {second} y = Sub(p, q) }}",
-        domains='"custom" : 1, "f" : 1',
+        domains='"custom" : 1, "f" : 1, "com.microsoft" : 1',
         functions='<domain: "f", opset_import: ["" : 17]> Twice (x) => (r) { r = Add(x, x) }',
     )
     assert (result.changes, result.reasons) == (0, [])

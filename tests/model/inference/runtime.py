@@ -19,7 +19,8 @@ _CONTEXT = multiprocessing.get_context("spawn")
 class Runtime:
     """Runs models; the process is started when it is needed, and again after it ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_seconds: float = _PATIENCE_SECONDS) -> None:
+        self._patience_seconds = patience_seconds
         self._process: Any = None
         self._connection: Any = None
         self._loaded: bytes | None = None
@@ -56,7 +57,7 @@ class Runtime:
 
     def _ask(self, model: bytes | None, feeds: dict[str, Array]) -> list[Any] | None:
         self._connection.send((model, feeds))
-        if not self._connection.poll(_PATIENCE_SECONDS):
+        if not self._connection.poll(self._patience_seconds):
             raise EOFError
         results: list[Any] | None = self._connection.recv()
         return results
