@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from maxfold.model.graph import Node
+from maxfold.model.graph import Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import bypassed, integers, made_by, operand
@@ -20,8 +20,9 @@ _INPUT_OPSET = 11
 class RemoveNoOpPad(SingleRulePass):
     """Every pad is 0, as a constant or as derived, whatever the mode. Removes one node.
 
-    One between DequantizeLinear and QuantizeLinear of INT8 stays unless `target` is "onnxruntime": without it ONNX
-    Runtime has a quantized tensor with several readers, and no longer fuses the operators around.
+    One between DequantizeLinear and QuantizeLinear of INT8 stays for ONNX Runtime where something else reads what is
+    dequantized before or behind it: without it a quantized tensor has several readers, and the operators around are not
+    fused. With `target` "onnxruntime" the tensors become UINT8, which are fused all the same.
     """
 
     target: Target = "any"
@@ -40,13 +41,24 @@ class RemoveNoOpPad(SingleRulePass):
 
 
 def _is_quantized(node: Node, view: View) -> bool:
-    """Whether a signed quantized tensor that others read too is dequantized for a node, and quantized behind it."""
+    """Whether a node is between signed tensors that are dequantized and quantized, not all of one reader."""
     maker = made_by(node.inputs[0], "DequantizeLinear", view)
     if maker is None:
         return False
     dtype = view.dtype(maker.inputs[0])
-    quantizes = any(view.is_operator(reader, "QuantizeLinear") for reader in view.consumers(node.outputs[0]))
-    return quantizes and (dtype is None or dtype.name == "INT8")
+    if dtype is not None and dtype.name != "INT8":
+        return False
+    quantizers = [reader for reader in view.consumers(node.outputs[0]) if view.is_operator(reader, "QuantizeLinear")]
+    return any(not _is_chain([maker.inputs[0], maker.outputs[0], node.outputs[0]], item, view) for item in quantizers)
+
+
+def _is_chain(tensors: list[Tensor], quantizer: Node, view: View) -> bool:
+    """Whether tensors, what is quantized of the last one and what is dequantized of that have one reader at most."""
+    reader = view.only_consumer(quantizer.outputs[0])
+    if reader is None or not view.is_operator(reader, "DequantizeLinear"):
+        return False
+    result = reader.outputs[0]
+    return all(map(view.is_single_use, tensors)) and view.use_count(result) + view.return_count(result) <= 1
 
 
 def _pads_nothing(node: Node, view: View) -> bool:

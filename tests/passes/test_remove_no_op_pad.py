@@ -63,3 +63,26 @@ def test_between_quantized_operators(kind: type, target: str, changes: int) -> N
     constants = {"s": np.array(0.5, np.float32), "z": np.array(1, kind), "none": np.zeros(4, np.int64)}
     source = model(f"g ({name}[N,4] x) => ({name}[N,4] y) {{ {body} }}", constants=constants)
     assert outcome("remove-no-op-pad", source, target=target).changes == changes
+
+
+CHAIN = (
+    "e = QuantizeLinear(x, s, z)\n d = DequantizeLinear(e, s, z)\n p = Pad(d, none)\n q = QuantizeLinear(p, s, z)\n "
+    "r = DequantizeLinear(q, s, z)\n y = Neg(r)"
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "goes"),
+    [("", True), ("o = Neg(d)", False), ("o = Neg(p)", False), ("o = Neg(r)", False),
+     ("o = DequantizeLinear(e, s, z)", False), ("o = DequantizeLinear(q, s, z)", False)],
+)  # fmt: skip
+def test_signed_tensors_of_one_reader_each(more: str, goes: bool) -> None:
+    """ONNX Runtime fuses the operators around signed tensors where each is dequantized for one of them."""
+    constants = {"s": np.array(0.5, np.float32), "z": np.array(1, np.int8), "none": np.zeros(4, np.int64)}
+    outputs = ", float[A,B] o" if more else ""
+    source = model(f"g (float[N,4] x) => (float[N,4] y{outputs}) {{ {CHAIN}\n {more} }}", constants=constants)
+    for target in ("any", "openvino", "tensorrt"):
+        result = outcome("remove-no-op-pad", source, target=target)
+        assert result.changes == goes
+        assert bool(result.reasons) != goes
+    assert outcome("remove-no-op-pad", source, target="onnxruntime").changes == 1

@@ -1,0 +1,131 @@
+"""Each target: what ONNX Runtime and OpenVINO run of our results is no more than what they run of the originals."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto
+
+from maxfold.optimizer import optimize
+from maxfold.passes.targets import TARGETS, Target
+from tests.optimizer.fusing import after_fusions
+from tests.passes.closeness import random_feeds
+from tests.random_models.checking import MODES
+from tests.run import assert_equal, in_onnxruntime
+from tests.text import Array, model
+
+_Layer = Callable[[str, str], str]
+
+
+def quantized(name: str, source: str) -> str:
+    """A value through eight bits."""
+    return f"{name}q = QuantizeLinear({source}, s, z)\n {name} = DequantizeLinear({name}q, s, z)\n "
+
+
+def padded(name: str, source: str) -> str:
+    """A value that is padded by nothing, and through eight bits again."""
+    return f"{name}p = Pad({source}, pads)\n " + quantized(name, f"{name}p")
+
+
+LAYERS: dict[str, tuple[str, _Layer]] = {
+    "MatMul": ("[N,8]", lambda result, x: f"{result} = MatMul({x}, w)\n "),
+    "Gemm": ("[N,8]", lambda result, x: f"{result} = Gemm({x}, w, b)\n "),
+    "Conv": ("[1,8,6,6]", lambda result, x: f"{result} = Conv({x}, w, b)\n "),
+}
+BLOCKS: dict[str, Callable[[_Layer], str]] = {
+    "plain": lambda layer: quantized("a", "x") + layer("c", "a") + quantized("y", "c"),
+    "pad before": lambda layer: quantized("a", "x") + padded("c", "a") + layer("d", "c") + quantized("y", "d"),
+    "pad behind": lambda layer: quantized("a", "x") + layer("c", "a") + quantized("d", "c") + padded("y", "d"),
+    "pad between": lambda layer: quantized("a", "x") + layer("c", "a") + quantized("d", "c") + padded("e", "d")
+    + layer("f", "e") + quantized("y", "f"),
+    "pad alone": lambda layer: quantized("a", "x") + layer("c", "a") + "p = Pad(c, pads)\n " + quantized("d", "p")
+    + layer("e", "d") + quantized("y", "e"),
+    "residual": lambda layer: quantized("a", "x") + layer("c", "a") + quantized("d", "c") + "r = Add(a, d)\n "
+    + quantized("y", "r"),
+    "residual of what is padded": lambda layer: quantized("a", "x") + padded("c", "a") + layer("d", "c")
+    + quantized("e", "d") + "r = Add(a, e)\n " + quantized("y", "r"),
+    "residual behind the pad": lambda layer: quantized("a", "x") + layer("c", "a") + quantized("d", "c")
+    + padded("e", "d") + layer("f", "e") + quantized("h", "f") + "r = Add(e, h)\n " + quantized("y", "r"),
+    "residual around": lambda layer: quantized("a", "x") + layer("c", "a") + quantized("d", "c") + padded("e", "d")
+    + layer("f", "e") + quantized("h", "f") + "r = Add(a, h)\n " + quantized("y", "r"),
+}  # fmt: skip
+
+
+def build(layer: str, block: str, zero_point: Any) -> ModelProto:
+    """A block of a quantized model; weights are INT8, the type of the zero point is that of all activations."""
+    random = np.random.default_rng(0)
+    shape, make = LAYERS[layer]
+    weights = random.integers(-99, 99, (8, 8, 1, 1) if layer == "Conv" else (8, 8), np.int8)
+    text = BLOCKS[block](make)
+    text = ("b = DequantizeLinear(bq, bs)\n " if ", b)" in text else "") + text
+    constants: dict[str, Array] = {
+        "s": np.array(0.1, np.float32), "z": np.asarray(zero_point), "ws": np.array(0.05, np.float32),
+        "wz": np.array(0, np.int8), "bs": np.array(0.005, np.float32), "wq": weights,
+        "bq": random.integers(-99, 99, 8, np.int32), "pads": np.zeros(8 if layer == "Conv" else 4, np.int64),
+    }  # fmt: skip
+    text = "w = DequantizeLinear(wq, ws, wz)\n " + text
+    used = {name: array for name, array in constants.items() if re.search(rf"[( ]{name}[,)]", text)}
+    return model(f"g (float{shape} x) => (float{shape} y) {{ {text} }}", opset=13, constants=used)
+
+
+def rewritten(source: ModelProto, math: Any, target: Target) -> ModelProto:
+    proto = ModelProto.FromString(source.SerializeToString())
+    optimize(proto, math=math, target=target)
+    return proto
+
+
+def on_eight_bits(operators: Counter[str]) -> int:
+    return sum(count for name, count in operators.items() if name.startswith("QLinear") or name == "QGemm")
+
+
+@pytest.mark.parametrize("zero_point", [np.int8(0), np.int8(3), np.uint8(131)])
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("layer", LAYERS)
+def test_quantized_blocks(layer: str, block: str, zero_point: Any, tmp_path: Path) -> None:
+    source = build(layer, block, zero_point)
+    feeds = random_feeds(source)
+    before = after_fusions(source, tmp_path / "before.onnx")
+    for target in TARGETS:
+        for math in MODES:
+            proto = rewritten(source, math, target)
+            after = after_fusions(proto, tmp_path / "after.onnx")
+            told = f"{target}, {math}: {dict(before)} became {dict(after)}"
+            assert after.total() <= before.total(), told
+            assert on_eight_bits(after) >= on_eight_bits(before), told
+            assert_equal(in_onnxruntime(proto, feeds), in_onnxruntime(source, feeds), zeros_differ=True)
+
+
+@pytest.mark.parametrize("block", [name for name in BLOCKS if "residual" in name])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_signed_residuals_for_onnxruntime(layer: str, block: str, tmp_path: Path) -> None:
+    """What is fused with UINT8 is fused with INT8 too."""
+    signed, unsigned = (build(layer, block, zero) for zero in (np.int8(3), np.uint8(131)))
+    wanted = after_fusions(rewritten(unsigned, "exact", "onnxruntime"), tmp_path / "unsigned.onnx")
+    assert wanted["QLinearAdd"]
+    assert after_fusions(rewritten(signed, "exact", "onnxruntime"), tmp_path / "signed.onnx") == wanted
+
+
+@pytest.mark.parametrize("target", ["any", "openvino", "tensorrt"])
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("layer", LAYERS)
+def test_quantization_stays_symmetric_and_where_it_is(layer: str, block: str, target: Target) -> None:
+    """TensorRT takes INT8 with zero points of 0 alone, and nodes for quantization where they stand."""
+    source = build(layer, block, np.int8(0))
+    for math in MODES:
+        proto = rewritten(source, math, target)
+        counts = [
+            Counter(
+                node.op_type for node in item.graph.node if "Quantize" in node.op_type or "quantize" in node.op_type
+            )
+            for item in (source, proto)
+        ]
+        assert counts[0] == counts[1]
+        types = {tensor.name: tensor.data_type for tensor in proto.graph.initializer}
+        points = [node.input[2] for node in proto.graph.node if "uantize" in node.op_type and len(node.input) > 2]
+        assert {types[name] for name in points} == {TensorProto.INT8}
