@@ -63,6 +63,84 @@ def test_zeros_go(made: str, states: str, left: str) -> None:
     assert after.tobytes() == before.tobytes()
 
 
+WRONG = "the state is not known to have the shape of one, and might make a run fail"
+
+
+FILLED = "z = ConstantOfShape(n)"
+
+
+@pytest.mark.parametrize(
+    ("dims", "place", "sizes", "filled", "is_right"),
+    [
+        # A batch that a run decides, computed from the sequence as exporters do it.
+        ("S,B,3", "axis", "axis, b, four", FILLED, True),
+        ("S,B,3", "axis", "axis, b, four", "z = Expand(zero, n)", True),
+        ("S,B,3", "axis", "axis, b, four", "k = ConstantOfShape<value = int64[1] {0}>(n)\n z = Cast<to = 1>(k)", True),
+        ("S,B,3", "axis", "axis, b, axis", FILLED, False),
+        ("S,B,3", "start", "axis, b, four", FILLED, False),
+        ("S,B,3", "axis", "axis, b, four", "z = Identity(zeros)", False),
+        ("5,3,3", "axis", "axis, b, four", "z = Identity(zeros)", False),
+        ("5,2,3", "axis", "axis, b, four", "z = Identity(zeros)", True),
+    ],
+)
+def test_a_state_must_have_the_shape_of_one(dims: str, place: str, sizes: str, filled: str, is_right: bool) -> None:
+    """A state of another shape makes a run fail, and goes on to do so."""
+    proto = shaped(dims, place, sizes, filled, "")
+    result = outcome("remove-zero-state", proto)
+    assert (result.changes, result.reasons) == ((1, []) if is_right else (0, [WRONG]))
+    feeds = {"x": np.random.default_rng(0).standard_normal((5, 2, 3)).astype(np.float32)}
+    if is_right:
+        after, before = in_onnxruntime(result.after, feeds)[0], in_onnxruntime(result.before, feeds)[0]
+        assert after.tobytes() == before.tobytes()
+
+
+def test_the_batch_may_stand_first() -> None:
+    for place, is_right in (("start", True), ("axis", False)):
+        result = outcome("remove-zero-state", shaped("B,S,3", place, "b, axis, four", FILLED, "layout = 1, "))
+        assert (result.changes, result.reasons) == ((1, []) if is_right else (0, [WRONG]))
+
+
+def shaped(dims: str, place: str, sizes: str, filled: str, attributes: str) -> ModelProto:
+    """An LSTM whose state has computed sizes, `b` among them: the size of the sequence at a place."""
+    return model(
+        f"g (float[{dims}] x) => (float[P,Q,R,U] y) {{\n"
+        f"h = Shape(x)\n b = Gather(h, {place})\n n = Concat<axis = 0>({sizes})\n {filled}\n"
+        f"y = LSTM <{attributes}hidden_size = 4> (x, w, r, , , z, z) }}",
+        constants={**CONSTANTS, "four": np.array([4], np.int64), "zero": np.zeros(1, np.float32)},
+    )
+
+
+QUANTIZED = {
+    "w": np.random.default_rng(1).integers(-128, 128, (2, 3, 16)).astype(np.int8),
+    "r": np.random.default_rng(2).integers(-128, 128, (2, 4, 16)).astype(np.int8),
+    "ws": np.full(2, 0.02, np.float32),
+    "wz": np.zeros(2, np.int8),
+    "rs": np.full(2, 0.03, np.float32),
+    "rz": np.array([0, 3], np.int8),
+    "zeros": np.zeros((2, 2, 4), np.float32),
+    "lengths": np.array([5, 3], np.int32),
+}
+
+
+@pytest.mark.parametrize("value", [0.5, np.nan, np.inf, -0.0])
+@pytest.mark.parametrize("lengths", ["", "lengths"])
+def test_quantized(value: float, lengths: str) -> None:
+    """The hidden state is quantized at each step, with zero in the range in any case."""
+    proto = model(
+        "g (float[5,2,3] x) => (float[A,2,2,4] y, float[2,2,4] h, float[2,2,4] c) {"
+        'y, h, c = com.microsoft.DynamicQuantizeLSTM <hidden_size = 4, direction = "bidirectional">'
+        f"(x, w, r, , {lengths}, zeros, zeros, , ws, wz, rs, rz) }}",
+        constants=QUANTIZED,
+        domains='"com.microsoft" : 1',
+    )
+    result = outcome("remove-zero-state", proto)
+    assert list(result.after.graph.node[0].input) == ["x", "w", "r", "", lengths, "", "", "", "ws", "wz", "rs", "rz"]
+    feeds = {"x": np.random.default_rng(0).standard_normal((5, 2, 3)).astype(np.float32)}
+    feeds["x"][1, 0, 0] = value
+    for after, before in zip(in_onnxruntime(result.after, feeds), in_onnxruntime(result.before, feeds), strict=True):
+        assert after.tobytes() == before.tobytes()
+
+
 @pytest.mark.parametrize(
     ("made", "states"),
     [
