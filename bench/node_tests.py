@@ -202,9 +202,10 @@ def _run_onnx(path: Path, inputs: Arrays) -> Arrays:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the place in the runtime's source."""
+    """What went wrong, without places in the runtime's source and names of nodes, so that equal reasons are equal."""
     text = " ".join(str(error).split())
-    text = re.sub(r"(Check|Exception from|While validating) [^:]*? (failed )?at \S+:\d+:?(\d+:)? ?", "", text)
+    text = re.sub(r"Exception from \S+:\d+: |(Check|While validating) .*? at \S+:\d+:? ", "", text)
+    text = re.sub(r" Operation name: \S*|, node name: \S*| node with name '[^']*'", "", text)
     return f"{type(error).__name__}: {text}"[:_LONGEST_REASON]
 
 
