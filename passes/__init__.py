@@ -12,6 +12,7 @@ from maxfold.passes.fuse_bounds import FuseBounds
 from maxfold.passes.fuse_convolutions import FuseConvolutions
 from maxfold.passes.fuse_gelu import FuseGelu
 from maxfold.passes.fuse_gemm import FuseGemm
+from maxfold.passes.fuse_global_pools import FuseGlobalPools
 from maxfold.passes.fuse_hard_swish import FuseHardSwish
 from maxfold.passes.fuse_layer_normalization import FuseLayerNormalization
 from maxfold.passes.fuse_leaky_relu import FuseLeakyRelu
@@ -111,6 +112,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     FuseMaxPass,
     FuseBounds,
     FuseLeakyRelu,
+    FuseGlobalPools,
     FuseHardSwish,
     FuseSwish,
     FuseGelu,
