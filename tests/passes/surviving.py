@@ -226,7 +226,9 @@ def _holds(dim: Any, actual: float, sizes: Mapping[Atom, int], rounding: float) 
         known = _number(dim, sizes)
     except LookupError:
         return True
-    return known == actual or (isinstance(known, float) and math.isclose(known, actual, rel_tol=rounding))
+    if known == actual or not isinstance(known, float):
+        return known == actual
+    return math.isclose(known, actual, rel_tol=rounding) or (math.isnan(known) and math.isnan(actual))
 
 
 def _number(dim: Dim, sizes: Mapping[Atom, int]) -> int:
