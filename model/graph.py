@@ -7,7 +7,7 @@ of nodes includes one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import onnx
@@ -74,10 +74,11 @@ class Constant(gs.Constant):  # type: ignore[misc]
     @property
     def data(self) -> TensorData:
         """The values, still undecoded."""
-        if not isinstance(self._values, TensorData):
-            self._values = ArrayData(self._values)
-        data: TensorData = self._values
-        return data
+        data = self._values
+        if isinstance(data, TensorData):
+            return data
+        self._values = made = ArrayData(data)
+        return made
 
     @property
     def values(self) -> Array:
@@ -204,19 +205,20 @@ def init_scope(graph: Graph, parent: Node | None, proto: Any) -> None:
 
 def subgraphs(node: Node) -> list[Graph]:
     """The graphs in a node's attributes, those in lists too."""
-    graphs: list[Graph] = []
-    for value in node.attrs.values():
-        # Most attributes are numbers and text.
-        if type(value) in _PLAIN:
-            continue
-        if isinstance(value, list):
-            graphs += [item for item in value if type(item) not in _PLAIN and isinstance(item, Graph)]
-        elif isinstance(value, Graph):
-            graphs.append(value)
-    return graphs
+    values = node.attrs.values()
+    return [graph for value in values if type(value) not in _PLAIN for graph in _graphs_in(value)]
 
 
+# Most attributes are numbers and text, or lists of them.
 _PLAIN = frozenset((int, float, str, bytes))
+
+
+def _graphs_in(value: Any) -> Sequence[Graph]:
+    if isinstance(value, Graph):
+        return (value,)
+    if not isinstance(value, list) or _PLAIN.issuperset(map(type, value)):
+        return ()
+    return [item for item in value if isinstance(item, Graph)]
 
 
 def scopes_of(root: Graph) -> Iterator[Graph]:
@@ -225,7 +227,10 @@ def scopes_of(root: Graph) -> Iterator[Graph]:
     while pending:
         graph = pending.pop()
         yield graph
-        inner = [inner for node in graph.nodes if node.attrs for inner in subgraphs(node)]
+        lists = [node.attrs.values() for node in graph.nodes if node.attrs]
+        inner = [
+            item for values in lists for value in values if type(value) not in _PLAIN for item in _graphs_in(value)
+        ]
         pending.extend(reversed(inner))
 
 

@@ -45,8 +45,13 @@ class WireError(ValueError):
     """The bytes are not a protobuf message; the text says where."""
 
 
+_SHORT_VARINTS = tuple(bytes((value,)) for value in range(0x80))
+
+
 def encode_varint(value: int) -> bytes:
     """A base-128 varint; `value` is not negative."""
+    if value < 0x80:
+        return _SHORT_VARINTS[value]
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -96,7 +101,9 @@ class Pieces:
     def add_field(self, number: int, value: Pieces | Region | bytes) -> None:
         """Appends a length-delimited field."""
         if isinstance(value, bytes):
-            self.add(field_header(number, len(value)) + value)
+            field = field_header(number, len(value)) + value
+            self.parts.append(field)
+            self.nbytes += len(field)
             return
         self.add(field_header(number, value.nbytes))
         if isinstance(value, Region):
@@ -161,13 +168,14 @@ class _Window:
 
     def varint(self, position: int, end: int) -> tuple[int, int]:
         """The number at a position, and the position behind it."""
-        index = position - self._base
-        if index < 0 or index + _VARINT_BYTES > len(self._block):
+        index, block = position - self._base, self._block
+        if index < 0 or index + _VARINT_BYTES > len(block):
             self._load(position)
-            index = position - self._base
-        block, limit = self._block, min(len(self._block), end - self._base)
-        if index < limit and block[index] < 0x80:
+            index, block = position - self._base, self._block
+        # Most numbers have one byte.
+        if position < end and index < len(block) and block[index] < 0x80:
             return block[index], position + 1
+        limit = min(len(block), end - self._base)
         value = 0
         for offset in range(_VARINT_BYTES):
             if index + offset >= limit:

@@ -16,7 +16,7 @@ from maxfold.model.records import frozen_value
 from maxfold.model.view import Math
 from maxfold.optimizer.report import PassReport, Report
 from maxfold.passes import CATALOGUE, DeclineRecord, Pass, PassResult, Progress, kernels
-from maxfold.passes.driver import RulePass, run_rule_passes
+from maxfold.passes.driver import RuleGroup, RulePass
 from maxfold.passes.rule import NoteRecord
 from maxfold.passes.upgrade_opset import UpgradeOpset
 
@@ -95,10 +95,11 @@ def run_pipeline(
     totals = {entry.name: (0, 0.0) for entry in passes}
     results: dict[str, PassResult] = {}
     notes: list[NoteRecord] = []
+    steps = list(_steps(passes))
     try:
         for _ in range(_MAX_ROUNDS):
             changes = 0
-            for result in _run_round(passes, edit, progress):
+            for result in _run_round(steps, edit, progress):
                 results[result.name] = result
                 count, seconds = totals[result.name]
                 totals[result.name] = (count + result.changes, seconds + result.elapsed_seconds)
@@ -123,14 +124,22 @@ def run_pipeline(
     )  # fmt: skip
 
 
-def _run_round(passes: Sequence[Pass], edit: Edit, progress: Progress | None) -> Iterator[PassResult]:
-    """Every pass once, in order; rule passes beside each other share one worklist."""
+def _steps(passes: Sequence[Pass]) -> Iterator[RuleGroup | Pass]:
+    """The passes in order; rule passes beside each other share one worklist."""
     for is_rules, group in itertools.groupby(passes, lambda entry: isinstance(entry, RulePass)):
         if is_rules:
-            yield from run_rule_passes([entry for entry in group if isinstance(entry, RulePass)], edit, progress)
+            yield RuleGroup([entry for entry in group if isinstance(entry, RulePass)])
         else:
-            for entry in group:
-                yield entry.run(edit, progress)
+            yield from group
+
+
+def _run_round(steps: Sequence[RuleGroup | Pass], edit: Edit, progress: Progress | None) -> Iterator[PassResult]:
+    """Every pass once."""
+    for step in steps:
+        if isinstance(step, RuleGroup):
+            yield from step.run(edit, progress)
+        else:
+            yield step.run(edit, progress)
 
 
 def _relaxed_gain(declines: Iterable[DeclineRecord], math: Math) -> int:

@@ -55,15 +55,18 @@ class _Tally:
 
 
 class _Table:
-    """The rules that look at a node, by its domain, operator and number of named results."""
+    """The rules that look at a node, by its domain, operator and number of named results.
 
-    def __init__(self, passes: Sequence[RulePass], tallies: Sequence[_Tally]) -> None:
-        self._rules: dict[tuple[str, str], list[tuple[Rule, _Tally]]] = {}
-        for entry, tally in zip(passes, tallies, strict=True):
+    It depends on the passes alone, so that it serves all rounds.
+    """
+
+    def __init__(self, passes: Sequence[RulePass]) -> None:
+        self._rules: dict[tuple[str, str], list[tuple[Rule, int]]] = {}
+        for place, entry in enumerate(passes):
             for rule in entry.rules():
                 for key in rule.operators:
-                    self._rules.setdefault(key, []).append((rule, tally))
-        self._matchers: dict[tuple[str | None, str, int], list[tuple[_Matcher, _Tally]]] = {}
+                    self._rules.setdefault(key, []).append((rule, place))
+        self._matchers: dict[tuple[str | None, str, int], list[tuple[_Matcher, int]]] = {}
         self._known: dict[tuple[str | None, str], bool] = {}
 
     def __contains__(self, node: Node) -> bool:
@@ -73,12 +76,12 @@ class _Table:
             found = self._known[key] = (domain_of(node), node.op) in self._rules
         return found
 
-    def first_tally(self, node: Node) -> _Tally:
-        """The tally of the first pass that has a rule for the node's operator."""
+    def first(self, node: Node) -> int:
+        """The place of the first pass that has a rule for the node's operator."""
         return self._rules[domain_of(node), node.op][0][1]
 
-    def matchers(self, node: Node) -> list[tuple[_Matcher, _Tally]]:
-        """What to call with a node, and who it is for; nothing for a malformed node and a sink."""
+    def matchers(self, node: Node) -> list[tuple[_Matcher, int]]:
+        """What to call with a node, and the place of the pass that it is for; nothing for malformed nodes and sinks."""
         results = named_results(node)
         if not results:
             return []
@@ -86,19 +89,34 @@ class _Table:
         found = self._matchers.get(key)
         if found is None:
             rules = self._rules.get((domain_of(node), node.op), ())
-            found = [(rule.match, tally) for rule, tally in rules if rule.results in (None, results)]
+            found = [(rule.match, place) for rule, place in rules if rule.results in (None, results)]
             self._matchers[key] = found
         return found
 
 
-def run_rule_passes(passes: Sequence[RulePass], edit: Edit, progress: Progress | None = None) -> list[PassResult]:
-    """Applies the rules of passes together until none matches any more; work is linear in nodes and in edits.
+class RuleGroup:
+    """Passes whose rules run together, in any number of rounds."""
 
-    At each node the rules are tried in the order of the passes. `elapsed_seconds` of a pass is the time in its rules.
-    """
+    def __init__(self, passes: Sequence[RulePass]) -> None:
+        self._passes = passes
+        self._table = _Table(passes)
+
+    def run(self, edit: Edit, progress: Progress | None = None) -> list[PassResult]:
+        """Applies the rules until none matches any more; work is linear in nodes and in edits.
+
+        At each node they are tried in the order of the passes. `elapsed_seconds` of a pass is the time in its rules.
+        """
+        return _run(self._passes, self._table, edit, progress)
+
+
+def run_rule_passes(passes: Sequence[RulePass], edit: Edit, progress: Progress | None = None) -> list[PassResult]:
+    """Applies the rules of passes together until none matches any more."""
+    return RuleGroup(passes).run(edit, progress)
+
+
+def _run(passes: Sequence[RulePass], table: _Table, edit: Edit, progress: Progress | None) -> list[PassResult]:
     tallies = [_Tally(entry.name) for entry in passes]
     shown = passes[0].name if len(passes) == 1 else "rewriting"
-    table = _Table(passes, tallies)
     # What the last visit of a node found against it.
     declines: dict[Node, list[tuple[_Tally, Decline]]] = {}
     queue = deque(node for node in edit.nodes() if node in table)
@@ -115,7 +133,7 @@ def run_rule_passes(passes: Sequence[RulePass], edit: Edit, progress: Progress |
         if not edit.is_live(node) or edit.is_function_call(node):
             continue
         declines.pop(node, None)
-        if not _visit(node, table, edit, declines):
+        if not _visit(node, table, tallies, edit, declines):
             continue
         for touched in (node, *edit.take_touched()):
             if edit.is_live(touched) and touched not in queued and touched in table:
@@ -141,18 +159,20 @@ def named_results(node: Node) -> int | None:
     return count if count < 2 or all(tensor.name for tensor in outputs[:count]) else None
 
 
-def _visit(node: Node, table: _Table, edit: Edit, declines: dict[Node, list[tuple[_Tally, Decline]]]) -> bool:
+def _visit(
+    node: Node, table: _Table, tallies: Sequence[_Tally], edit: Edit, declines: dict[Node, list[tuple[_Tally, Decline]]]
+) -> bool:
     """Lets each rule look at a node; the first that matches is applied."""
     matchers = table.matchers(node)
     if edit.keep and edit.is_kept(node):
         if named_results(node) and node in table:
-            declines[node] = [(table.first_tally(node), Decline("it is to be kept"))]
+            declines[node] = [(tallies[table.first(node)], Decline("it is to be kept"))]
         return False
     frozen = edit.why_frozen(node)
     found: list[tuple[_Tally, Decline]] = []
     is_rewritten = False
     started = time.perf_counter()
-    for matcher, tally in matchers:
+    for matcher, place in matchers:
         try:
             match = matcher(node, edit)
         except (KernelError, ModelError) as error:
@@ -161,12 +181,12 @@ def _visit(node: Node, table: _Table, edit: Edit, declines: dict[Node, list[tupl
         if frozen is not None and match is not None and not isinstance(match, Decline):
             match = Decline(frozen)
         if isinstance(match, Decline):
-            found.append((tally, match))
+            found.append((tallies[place], match))
         elif match is not None:
-            _apply(match, node, tally, edit)
+            _apply(match, node, tallies[place], edit)
             is_rewritten = True
         ended = time.perf_counter()
-        tally.seconds += ended - started
+        tallies[place].seconds += ended - started
         started = ended
         if is_rewritten:
             break

@@ -10,7 +10,6 @@ What was found stays: rewrites keep the value of every tensor that survives.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -170,9 +169,10 @@ class Inference:
             self._store(tensor, self._input(tensor))
         else:
             node = tensor.inputs[0]
-            for result, fact in itertools.zip_longest(node.outputs, self._infer(node)):
-                if result is not None and result not in self._facts:
-                    self._store(result, UNKNOWN if fact is None else fact)
+            found = self._infer(node)
+            for index, result in enumerate(node.outputs):
+                if result not in self._facts:
+                    self._store(result, found[index] if index < len(found) else UNKNOWN)
             self._facts.setdefault(tensor, UNKNOWN)
 
     def _infer(self, node: Node) -> list[Fact]:
@@ -288,9 +288,15 @@ class Inference:
     def _named(self, tensor: Tensor, fact: Fact) -> Fact:
         """The fact with symbols for unknown dims; sizes that no tensor can have make all unknown but the type."""
         dims = fact.dims if fact.dims is not None or fact.value is None else fact.value.shape
-        if dims is None or any(isinstance(dim, int) and not 0 <= dim < _LARGEST_SIZE for dim in dims):
+        if dims is None:
             return Fact(fact.dtype, proto=fact.proto, is_named=True)
-        if all(isinstance(dim, int) for dim in dims):
+        is_static = True
+        for dim in dims:
+            if not isinstance(dim, int):
+                is_static = False
+            elif not 0 <= dim < _LARGEST_SIZE:
+                return Fact(fact.dtype, proto=fact.proto, is_named=True)
+        if is_static:
             return Fact(fact.dtype, tuple(dims), fact.value, fact.proto, is_named=True)
         if tensor.scope.parent is None:
             self.sizes.update(dim for dim in dims if isinstance(dim, Expr))
