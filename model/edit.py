@@ -7,24 +7,14 @@ more than what it touches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from maxfold.model import splice
 from maxfold.model.copies import arguments, copy_body
 from maxfold.model.data import Array, ArrayData, TensorData
 from maxfold.model.fragile import contradicted_nodes, frozen_nodes
-from maxfold.model.graph import (
-    Constant,
-    Function,
-    Graph,
-    Node,
-    Tensor,
-    new_constant,
-    new_node,
-    new_variable,
-    subgraphs,
-)
+from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, new_constant, new_node, new_variable, subgraphs
 from maxfold.model.inference import Inference
 from maxfold.model.names import NameAllocator
 from maxfold.model.order import is_sorted, sorted_nodes
@@ -89,6 +79,10 @@ class Edit(View):
         """Lets all types be derived anew: rewrites may have made more of them known."""
         self._inference = Inference(self)
         self._remembered.clear()
+
+    def forget_derived(self, derive: Callable[[View], Any]) -> None:
+        """Lets what a function derives of the whole model, see `remembered`, be derived anew."""
+        self._remembered.pop(derive, None)
 
     def forget_declaration(self, tensor: Tensor) -> None:
         """Drops what the file declares of a result inside the graph, where its type is no longer that."""
@@ -279,7 +273,7 @@ class Edit(View):
     def remove_unused(self, nodes: Iterable[Node]) -> None:
         """Removes those of the nodes that nothing needs any more, and what only they needed.
 
-        Nodes that are kept, sinks and results that are read, returned or bound stay. Constants stay for other passes.
+        Nodes that are kept, sinks and results that are read, returned or bound stay, and so do constants.
         """
         pending = list(nodes)
         while pending:

@@ -18,6 +18,7 @@ from maxfold.optimizer.report import PassReport, Report
 from maxfold.passes import CATALOGUE, DeclineRecord, Pass, PassResult, Progress, kernels
 from maxfold.passes.driver import RuleGroup, RulePass
 from maxfold.passes.rule import NoteRecord
+from maxfold.passes.runtime_patterns import forget_patterns
 from maxfold.passes.upgrade_opset import UpgradeOpset
 
 # Every rewrite reduces nodes, operands or constants, so rounds end by themselves; real models need two.
@@ -136,10 +137,10 @@ def _steps(passes: Sequence[Pass]) -> Iterator[RuleGroup | Pass]:
 def _run_round(steps: Sequence[RuleGroup | Pass], edit: Edit, progress: Progress | None) -> Iterator[PassResult]:
     """Every pass once."""
     for step in steps:
-        if isinstance(step, RuleGroup):
-            yield from step.run(edit, progress)
-        else:
-            yield step.run(edit, progress)
+        results = step.run(edit, progress) if isinstance(step, RuleGroup) else [step.run(edit, progress)]
+        if any(result.changes for result in results):
+            forget_patterns(edit)
+        yield from results
 
 
 def _relaxed_gain(declines: Iterable[DeclineRecord], math: Math) -> int:

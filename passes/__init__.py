@@ -60,6 +60,8 @@ from maxfold.passes.remove_no_op_split import RemoveNoOpSplit
 from maxfold.passes.remove_no_op_transpose import RemoveNoOpTranspose
 from maxfold.passes.remove_no_op_where import RemoveNoOpWhere
 from maxfold.passes.remove_zero_state import RemoveZeroState
+from maxfold.passes.rewrite_gelu import RewriteGelu
+from maxfold.passes.rewrite_normalizations import RewriteNormalizations
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 from maxfold.passes.settle_reshapes import SettleReshapes
 from maxfold.passes.share_constants import ShareConstants
@@ -118,6 +120,8 @@ CATALOGUE: tuple[type[Pass], ...] = (
     FuseGelu,
     FuseLayerNormalization,
     FuseRmsNormalization,
+    RewriteGelu,
+    RewriteNormalizations,
     FusePad,
     HoistReshapes,
     FuseSlices,

@@ -11,7 +11,7 @@ from maxfold.passes.gelu import gelu
 from maxfold.passes.patterns import Fused, absorbed, is_type
 from maxfold.passes.rule import Decline, Match
 
-_GELU_OPSET = 20
+GELU_OPSET = 20
 _REASON = "Gelu rounds differently; only with --math relaxed"
 
 
@@ -29,7 +29,7 @@ class FuseGelu(SingleRulePass):
     def match(self, node: Node, view: View) -> Match | Decline | None:
         """Declines where an inner result is needed elsewhere, or the type is not float32."""
         opset = view.opset(node)
-        if opset is None or opset < _GELU_OPSET:
+        if opset is None or opset < GELU_OPSET:
             return None
         found = gelu(node, view)
         if found is None:

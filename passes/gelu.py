@@ -11,17 +11,24 @@ from maxfold.passes.nodes import made_by
 from maxfold.passes.patterns import factor, is_about, orders, scalar_maker
 
 _ERF_SCALE = math.sqrt(0.5)
-_TANH_SCALE = math.sqrt(2 / math.pi)
-_CUBIC = 0.044715
+TANH_SCALE = math.sqrt(2 / math.pi)
+CUBIC = 0.044715
 
 
 @frozen_value
 class FoundGelu:
-    """Gelu of `x`, by Erf ("none") or by its approximation ("tanh"); `inner` are the nodes before its last one."""
+    """Gelu of `x`, by Erf ("none") or by its approximation ("tanh"); `inner` are the nodes before its last one.
+
+    `half` is the node that halves, `place` says what: "x", the "gate" or the "product". `argument` are the nodes before
+    Erf or Tanh, the last one first.
+    """
 
     x: Tensor
     approximate: str
     inner: tuple[Node, ...]
+    half: Node
+    place: str
+    argument: tuple[Node, ...]
 
 
 def gelu(node: Node, view: View, tolerance: float | None = None) -> FoundGelu | None:
@@ -44,7 +51,7 @@ class _Finder:
         for x, gate in orders(product, "Mul", self.view):
             found = self._gate(gate, x)
             if found is not None:
-                return FoundGelu(x, found[0], (product, *found[1]))
+                return FoundGelu(x, found[0], (product, *found[1]), node, "product", found[1][2:])
         return None
 
     def product_of_half(self, node: Node) -> FoundGelu | None:
@@ -54,10 +61,10 @@ class _Finder:
             half = factor(maker, self.view)
             if half is None or maker is None or not self._is(half[1], 0.5, half[0]):
                 continue
-            for x, gate in ((half[0], right), (right, half[0])):
+            for x, gate, place in ((half[0], right, "x"), (right, half[0], "gate")):
                 found = self._gate(gate, x)
                 if found is not None:
-                    return FoundGelu(x, found[0], (maker, *found[1]))
+                    return FoundGelu(x, found[0], (maker, *found[1]), maker, place, found[1][2:])
         return None
 
     def _gate(self, gate: Tensor, x: Tensor) -> tuple[str, tuple[Node, ...]] | None:
@@ -83,13 +90,13 @@ class _Finder:
         """sqrt(2 / pi) * (x + 0.044715 * x**3)"""
         outer = self.view.producer(tensor)
         scale = factor(outer, self.view)
-        if outer is None or scale is None or not self._is(scale[1], _TANH_SCALE, x):
+        if outer is None or scale is None or not self._is(scale[1], TANH_SCALE, x):
             return None
         total = made_by(scale[0], "Add", self.view)
         for left, right in () if total is None else orders(total, "Add", self.view):
             cubic = self.view.producer(right)
             weight = factor(cubic, self.view)
-            if left is not x or cubic is None or weight is None or not self._is(weight[1], _CUBIC, x):
+            if left is not x or cubic is None or weight is None or not self._is(weight[1], CUBIC, x):
                 continue
             cube = self._cube(weight[0], x)
             if cube is not None and total is not None:
@@ -113,13 +120,13 @@ class _Finder:
         if outer is None:
             return None
         for left, right in orders(outer, "Mul", self.view):
-            scaled = self._scaled(left, x, _TANH_SCALE)
+            scaled = self._scaled(left, x, TANH_SCALE)
             sum_ = None if scaled is None else self._one_and_square(right, x)
             if scaled is not None and sum_ is not None:
                 return (outer, scaled, *sum_)
         scale = factor(outer, self.view)
         product = None if scale is None else made_by(scale[0], "Mul", self.view)
-        if scale is None or product is None or not self._is(scale[1], _TANH_SCALE, x):
+        if scale is None or product is None or not self._is(scale[1], TANH_SCALE, x):
             return None
         for left, right in orders(product, "Mul", self.view):
             sum_ = self._one_and_square(right, x) if left is x else None
@@ -135,9 +142,9 @@ class _Finder:
         scale = factor(last, self.view)
         square = None if scale is None else made_by(scale[0], "Mul", self.view)
         if last is not None and scale is not None and square is not None and list(square.inputs) == [x, x]:
-            return (plus.node, last, square) if self._is(scale[1], _CUBIC, x) else None
+            return (plus.node, last, square) if self._is(scale[1], CUBIC, x) else None
         for left, right in () if last is None else orders(last, "Mul", self.view):
-            scaled = self._scaled(right, x, _CUBIC) if left is x else None
+            scaled = self._scaled(right, x, CUBIC) if left is x else None
             if scaled is not None and last is not None:
                 return plus.node, last, scaled
         return None

@@ -1,4 +1,4 @@
-"""d / Sqrt(ReduceMean(d * d) + epsilon), with which normalizations end."""
+"""d / Sqrt(ReduceMean(d * d) + epsilon), with which normalizations end; the root may be a power."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def root_mean_square(node: Node, view: View) -> RootMeanSquare | None:
 
 
 def _of(last: Node, d: Tensor, root: Tensor, inner: tuple[Node, ...], view: View) -> RootMeanSquare | None:
-    sqrt = made_by(root, "Sqrt", view)
+    sqrt = _root(root, view)
     plus = None if sqrt is None else scalar_maker(sqrt.inputs[0], "Add", view)
     mean = None if plus is None else made_by(plus.variable, "ReduceMean", view)
     if sqrt is None or plus is None or mean is None or integer(mean, "keepdims", 1) != 1:
@@ -66,8 +66,26 @@ def _of(last: Node, d: Tensor, root: Tensor, inner: tuple[Node, ...], view: View
     )  # fmt: skip
 
 
+def _root(tensor: Tensor, view: View) -> Node | None:
+    """The node that makes a square root, by an operator or as a power."""
+    power = scalar_maker(tensor, "Pow", view)
+    if power is not None:
+        return None if power.is_left or power.value != 0.5 else power.node
+    return made_by(tensor, "Sqrt", view)
+
+
 def _is_square(node: Node, d: Tensor, view: View) -> bool:
     power = scalar_step(node, "Pow", view)
     if power is not None:
-        return power.variable is d and power.value == 2 and not power.is_left
-    return view.is_operator(node, "Mul") and list(node.inputs) == [d, d]
+        return power.value == 2 and not power.is_left and _is_same(power.variable, d, view)
+    if not view.is_operator(node, "Mul") or len(node.inputs) != 2:
+        return False
+    return node.inputs[0] is node.inputs[1] and _is_same(node.inputs[0], d, view)
+
+
+def _is_same(tensor: Tensor, d: Tensor, view: View) -> bool:
+    """Whether two tensors are one, or equal differences, which some exporters compute twice."""
+    if tensor is d:
+        return True
+    own, other = made_by(tensor, "Sub", view), made_by(d, "Sub", view)
+    return own is not None and other is not None and list(own.inputs) == list(other.inputs)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.gelu import gelu
@@ -37,6 +38,18 @@ def why_protected(node: Node, view: View) -> str | None:
 def is_protected(node: Node, view: View) -> bool:
     """Whether a node is part of a pattern that runtimes fuse."""
     return pattern_of(node, view) is not None
+
+
+def add_to_pattern(node: Node, member: Node, view: View) -> None:
+    """Makes a node that a rewrite adds part of the pattern that another node is part of."""
+    name = pattern_of(member, view)
+    if name is not None:
+        view.remembered(_protected)[node] = name
+
+
+def forget_patterns(edit: Edit) -> None:
+    """Lets patterns be found anew: rewrites may have made some whole that were not, such as those of equal parts."""
+    edit.forget_derived(_protected)
 
 
 def elementwise_pattern(node: Node, view: View) -> bool:

@@ -27,6 +27,11 @@ NORMALIZATIONS = {
     "layer, returned beside what it is of": VARIANCE + ROOT + "g = Mul(n, gamma)\n l = Add(g, beta)\n y = Add(l, x)",
     "root mean square": "s = Pow(x, two)\n v = ReduceMean<axes>(s<input>)\n e = Add(v, eps)\n r = Sqrt(e)\n "
     "n = Div(x, r)\n y = Mul(n, gamma)",
+    "root mean square, reciprocal": "s = Mul(x, x)\n v = ReduceMean<axes>(s<input>)\n e = Add(v, eps)\n r = Sqrt(e)\n "
+    "i = Reciprocal(r)\n n = Mul(x, i)\n y = Mul(gamma, n)",
+    "layer, root as a power": VARIANCE
+    + ROOT.replace("Sqrt(e)", "Pow(e, half)")
+    + "g = Mul(n, gamma)\n y = Add(g, beta)",
     "root mean square, inverse": "s = Pow(x, two)\n v = ReduceMean<axes>(s<input>)\n e = Add(v, eps)\n r = Sqrt(e)\n "
     "i = Div(one, r)\n n = Mul(x, i)\n y = Mul(gamma, n)",
 }
@@ -44,6 +49,11 @@ GATES = {
     + TANH
     + "y = Mul(h, f)",
     "tanh, half at the gate": "c = Pow(x, three)\n z = Mul(c, cubic)\n " + TANH + "h = Mul(half, f)\n y = Mul(x, h)",
+    "gelu, a factor for the root": "t = Mul(x, inverse)\n e = Erf(t)\n f = Add(e, one)\n h = Mul(x, half)\n "
+    "y = Mul(h, f)",
+    "tanh, half last": "c = Pow(x, three)\n z = Mul(c, cubic)\n " + TANH + "h = Mul(x, f)\n y = Mul(h, half)",
+    "tanh, x outside": "q = Mul(x, x)\n z = Mul(q, cubic)\n p = Add(z, one)\n a = Mul(x, p)\n t = Mul(a, tanhs)\n "
+    "e = Tanh(t)\n f = Add(e, one)\n h = Div(x, two)\n y = Mul(h, f)",
     "hard swish": "p = Add(x, three)\n c = Clip(p, zero, six)\n q = Mul(x, c)\n y = Div(q, six)",
     "hard swish, gate first": "p = Add(x, three)\n c = Clip(p, zero, six)\n q = Div(c, six)\n y = Mul(x, q)",
     "hard swish of a hard sigmoid": "c = HardSigmoid<alpha = 0.16666667, beta = 0.5>(x)\n y = Mul(x, c)",
@@ -54,7 +64,7 @@ GATES = {
 }
 SCALARS = {
     "two": 2, "eps": 1e-5, "one": 1, "root": 1.4142135, "half": 0.5, "three": 3, "cubic": 0.044715,
-    "tanhs": 0.7978846, "quick": 1.702, "zero": 0, "six": 6,
+    "tanhs": 0.7978846, "inverse": 0.70710677, "quick": 1.702, "zero": 0, "six": 6,
 }  # fmt: skip
 
 

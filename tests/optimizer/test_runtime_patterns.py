@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from maxfold.optimizer import optimize
-from tests.optimizer.fusing import after_fusions, assert_no_worse
+from tests.optimizer.fusing import FUSED, after_fusions, assert_no_worse
 from tests.optimizer.patterns import AROUND, GATES, NORMALIZATIONS, build, with_constants
 
 OPSETS = (11, 14, 17, 20)
@@ -90,6 +90,25 @@ def test_factors_behind_normalizations(
         after = after_fusions(source, tmp_path / "after.onnx")
         assert after.total() == 1
         assert after.keys() <= set(kinds)
+
+
+# Those that have a vector for a scale, and all of Gelu.
+_FUSED_ALONE = [form for form in NORMALIZATIONS if not form.endswith(("scalar constants", "without constants"))]
+_FUSED_ALONE += [form for form in GATES if form.startswith(("gelu", "tanh"))]
+
+
+@pytest.mark.parametrize("opset", [11, 14, 18, 20])
+@pytest.mark.parametrize("neutral", [False, True])
+@pytest.mark.parametrize("form", _FUSED_ALONE)
+def test_every_form_is_fused(form: str, opset: int, neutral: bool, tmp_path: Path) -> None:
+    """In relaxed mode the pattern is fused, whatever the exporter wrote."""
+    body = {**NORMALIZATIONS, **GATES}[form]
+    text = f"{body}\n out = MatMul(y, w)"
+    source = with_constants(text, "(float[2,5,8] x) => (float[2,5,8] out)", opset, neutral=neutral)
+    assert_no_worse(source, tmp_path)
+    optimize(source, math="relaxed")
+    after = after_fusions(source, tmp_path / "after.onnx")
+    assert sum(after[name] for name in FUSED) == 1, dict(after)
 
 
 def test_two_normalizations_of_one_tensor(tmp_path: Path) -> None:
