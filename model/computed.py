@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from maxfold.model.data import Array, ArrayData, RegionData, StoredData, TensorData, raw_view
+from maxfold.model.data import Array, ArrayData, RegionData, StoredData, TensorData, raw_view, reshaped
 from maxfold.model.dtypes import DType
+from maxfold.model.reading import is_derived, places_read_together, read_along, read_array
 from maxfold.model.storage import ComputedSource, Region
 from maxfold.model.wire import RAW_DATA
 
@@ -37,11 +38,12 @@ def computed(
 
 
 def computed_rows(
-    dtype: DType, shape: tuple[int, ...], compute: Callable[[slice], Array], sources: Iterable[TensorData] = ()
-) -> TensorData:
-    """As `computed`, a few rows of the first axis at a time; each element takes a whole number of bytes."""
+    dtype: DType, shape: tuple[int, ...], compute: Callable[[slice], Array], sources: Iterable[TensorData] = (),
+    *, least_rows: int = 1,
+) -> TensorData:  # fmt: skip
+    """As `computed`, a few rows of the first axis at a time, `least_rows` or more; each element takes whole bytes."""
     depth = _depth(sources)
-    parts = list(row_pieces(shape))
+    parts = list(row_pieces(shape, least_rows=least_rows))
     if depth > _MOST_STEPS:
         result = np.empty(shape, dtype.numpy)
         for part in parts:
@@ -53,11 +55,25 @@ def computed_rows(
     return StoredData(Region(source, 0, nbytes), dtype, shape, RAW_DATA)
 
 
-def row_pieces(shape: tuple[int, ...], elements: int = _PIECE_ELEMENTS) -> Iterator[slice]:
+def row_pieces(shape: tuple[int, ...], elements: int = _PIECE_ELEMENTS, *, least_rows: int = 1) -> Iterator[slice]:
     """The rows of the first axis, of about so many elements at a time."""
-    rows = max(1, elements // max(1, math.prod(shape[1:])))
+    rows = max(least_rows, elements // max(1, math.prod(shape[1:])))
     for start in range(0, shape[0], rows):
         yield slice(start, min(start + rows, shape[0]))
+
+
+def transposed(data: TensorData, shape: tuple[int, ...], permutation: Sequence[int]) -> TensorData:
+    """The values in a shape, and then with its axes in another order, computed when they are written."""
+    assert data.dtype is not None
+    first, padded = permutation[0], reshaped(data, shape)
+    result = tuple(shape[axis] for axis in permutation)
+    if data.dtype.is_packed or is_derived(padded):
+        return computed(data.dtype, result, lambda: read_array(padded).transpose(permutation).copy(), [data])
+
+    def rows(part: slice) -> Array:
+        return read_along(padded, first, part).transpose(permutation).copy()
+
+    return computed_rows(data.dtype, result, rows, [data], least_rows=places_read_together(data.dtype, shape, first))
 
 
 def _depth(sources: Iterable[TensorData]) -> int:

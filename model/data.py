@@ -105,40 +105,11 @@ class StoredData(RegionData):
         return self.region
 
 
-def read_rows(data: TensorData, part: slice) -> Array:
-    """Rows of the first axis, from start to stop; only they are read where that can be."""
-    found = _plain_layout(data)
-    if found is None or not data.shape[0]:
-        return data.array()[part]
-    check_rank(data.shape)
-    region, dtype = found
-    count, row_nbytes = part.stop - part.start, region.nbytes // data.shape[0]
-    read = region.source.fetch(region.offset + part.start * row_nbytes, count * row_nbytes)
-    return np.frombuffer(read, dtype).reshape(count, *data.shape[1:])
-
-
-def read_array(data: TensorData) -> Array:
-    """The values, not through the map of the file: pages that are mapped stay in memory."""
-    found = _plain_layout(data)
-    if found is None:
-        return data.array()
-    check_rank(data.shape)
-    region, dtype = found
-    return np.frombuffer(region.source.fetch(region.offset, region.nbytes), dtype).reshape(data.shape)
-
-
 def reshaped(data: TensorData, shape: tuple[int, ...]) -> TensorData:
     """The same elements in another shape, where they lie if that can be."""
     if isinstance(data, StoredData):
         return StoredData(data.region, data.dtype, shape, data.field)
     return ArrayData(data.array().reshape(shape), data.dtype)
-
-
-def _plain_layout(data: TensorData) -> tuple[Region, np.dtype[Any]] | None:
-    """Where the stored bytes are those of an array: the bytes, and the type of its elements."""
-    if not isinstance(data, StoredData) or data.dtype is None or data.dtype.is_packed or data.dtype.kind == "opaque":
-        return None
-    return data.region, data.dtype.numpy
 
 
 class ProtoData(TensorData):

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from maxfold.model.computed import computed_rows, is_small, row_pieces
-from maxfold.model.data import Array, ArrayData, SparseData, TensorData, read_rows
+from maxfold.model.data import Array, ArrayData, SparseData, TensorData
 from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.reading import read_rows
 from maxfold.model.records import frozen_value
 from maxfold.model.view import View
 from maxfold.passes.driver import named_results

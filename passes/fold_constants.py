@@ -8,16 +8,19 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
-from maxfold.model.computed import computed, computed_rows, row_pieces
-from maxfold.model.data import Array, StoredData, TensorData, read_array, read_rows, reshaped
+import numpy as np
+
+from maxfold.model.computed import computed, computed_rows, is_small, row_pieces
+from maxfold.model.data import Array, ArrayData, StoredData, TensorData, reshaped
 from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node
+from maxfold.model.reading import is_derived, read_along, read_array
 from maxfold.model.view import View, domain_of
 from maxfold.passes import kernels
 from maxfold.passes.driver import RulePass
 from maxfold.passes.kernels import Call, Kernel, Operand, Result
-from maxfold.passes.kernels.call import of_rows
+from maxfold.passes.kernels.call import Piecewise, of_rows
 from maxfold.passes.nodes import growth_bytes, too_large
 from maxfold.passes.operands import DEFAULT_MAX_GROWTH_BYTES
 from maxfold.passes.rule import Decline, Match, Rule, frozen, options
@@ -46,14 +49,14 @@ class Folded:
 
 @frozen
 class Reshaped:
-    """A node that gives a weight another shape or order: its bytes stay where they are until they are written."""
+    """A node that gives weights another shape or order: their bytes stay where they are until they are written."""
 
     node: Node
-    data: TensorData
+    data: Sequence[TensorData]
 
     def apply(self, edit: Edit) -> None:
-        """Puts the weight in the place of the node."""
-        edit.fold(self.node, [self.data])
+        """Puts the weights in the place of the node."""
+        edit.fold(self.node, self.data)
 
 
 @frozen
@@ -98,8 +101,8 @@ class FoldNode(Rule):
             return Decline(reason)
         data = constants[0].data
         if kernel.keeps_bytes and isinstance(data, StoredData):
-            return Reshaped(node, reshaped(data, results[0].shape))
-        later = _computed_later(kernel, call, results[0], [constant.data for constant in constants])
+            return Reshaped(node, [reshaped(data, results[0].shape)])
+        later = _computed_later(kernel, call, results, [constant.data for constant in constants])
         if later is not None:
             return Reshaped(node, later)
         note = "folded with rounding that may differ from a runtime's in the last place" if kernel.is_rounded else ""
@@ -155,13 +158,19 @@ class FoldNode(Rule):
         return None if not self.fold_quantized and _widened_weight(node, call, results) else results
 
 
-def _computed_later(kernel: Kernel, call: Call, result: Result, sources: Sequence[TensorData]) -> TensorData | None:
-    """A large result as values that are computed when they are written, where that cannot fail then."""
-    if result.dtype.nbytes(math.prod(result.shape)) < _LARGE_BYTES:
+def _computed_later(
+    kernel: Kernel, call: Call, results: Sequence[Result], sources: Sequence[TensorData]
+) -> list[TensorData] | None:
+    """Large results as values that are computed when they are written, where that cannot fail then."""
+    if sum(result.dtype.nbytes(math.prod(result.shape)) for result in results) < _LARGE_BYTES:
         return None
-    if kernel.moves_elements:
-        return computed(result.dtype, result.shape, lambda: kernel.evaluate(call)[0], sources)
-    has_rows = None if kernel.rows is None or result.dtype.is_packed or not result.shape else kernel.rows(call)
+    result = results[0]
+    if not result.shape:
+        return None
+    if kernel.pieces is not None:
+        pairs = zip(results, kernel.pieces(call), strict=True)
+        return [_moved_later(result, pieces, sources) for result, pieces in pairs]
+    has_rows = None if kernel.rows is None or result.dtype.is_packed else kernel.rows(call)
     if has_rows is None:
         return None
 
@@ -171,7 +180,17 @@ def _computed_later(kernel: Kernel, call: Call, result: Result, sources: Sequenc
     # Whether the kernel refuses a value is known when all have been seen.
     for part in row_pieces(result.shape):
         compute(part)
-    return computed_rows(result.dtype, result.shape, compute, sources)
+    return [computed_rows(result.dtype, result.shape, compute, sources)]
+
+
+def _moved_later(result: Result, pieces: Piecewise, sources: Sequence[TensorData]) -> TensorData:
+    dtype, shape = result.dtype, result.shape
+    whole = functools.partial(pieces.rows, slice(0, shape[0]))
+    if is_small(dtype, shape):
+        return ArrayData(whole() if math.prod(shape) else np.empty(shape, dtype.numpy), dtype)
+    if dtype.is_packed or any(map(is_derived, sources)):
+        return computed(dtype, shape, whole, sources)
+    return computed_rows(dtype, shape, pieces.rows, sources, least_rows=pieces.least_rows)
 
 
 def _made(node: Node, results: Sequence[Result]) -> list[tuple[DType, tuple[int, ...]]]:
@@ -187,8 +206,8 @@ def _call(node: Node, opset: int) -> Call:
             continue
         data = tensor.data
         assert data.dtype is not None
-        load, load_rows = functools.partial(read_array, data), functools.partial(read_rows, data)
-        inputs.append(Operand(data.dtype, data.shape, load, load_rows))
+        load, load_along = functools.partial(read_array, data), functools.partial(read_along, data)
+        inputs.append(Operand(data.dtype, data.shape, load, load_along))
     return Call(tuple(inputs), node.attrs, opset, len(node.outputs))
 
 

@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from maxfold.model.computed import computed_rows, is_small
-from maxfold.model.data import Array, ArrayData, TensorData, read_rows
+from maxfold.model.data import Array, ArrayData, TensorData
 from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.reading import read_rows
 from maxfold.model.view import View
 from maxfold.passes.affine import why_not_weight
 from maxfold.passes.driver import RulePass

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-
-from maxfold.model.computed import computed, is_small
-from maxfold.model.data import Array, TensorData, read_array
+from maxfold.model.computed import is_small, transposed
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.passes.layout_regions import Order, Region
@@ -79,8 +76,8 @@ class _Rewrite:
             if is_small(data.dtype, shape):
                 made = self._edit.add_constant(permuted_array(data.array(), order), like=constant)
             else:
-                compute = functools.partial(_permuted, data, order)
-                made = self._edit.add_constant(computed(data.dtype, shape, compute, [data]), like=constant)
+                padded = (1,) * (len(order) - len(data.shape)) + data.shape
+                made = self._edit.add_constant(transposed(data, padded, order), like=constant)
             self._permuted[constant] = made
         return self._permuted[constant]
 
@@ -96,7 +93,3 @@ class _Rewrite:
         (maker,) = new.inputs
         back = tuple(region.order.index(axis) for axis in range(len(region.order)))
         edit.take_place(old, self._transpose(new, back, maker))
-
-
-def _permuted(data: TensorData, order: Order) -> Array:
-    return permuted_array(read_array(data), order)

@@ -10,8 +10,9 @@ import numpy as np
 
 from maxfold.model.broadcast import BroadcastError, numpy_shape
 from maxfold.model.computed import computed, is_small
-from maxfold.model.data import Array, ArrayData, SparseData, TensorData, read_array
+from maxfold.model.data import Array, ArrayData, SparseData, TensorData
 from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.reading import read_array
 from maxfold.model.records import frozen_value
 from maxfold.model.storage import Region
 from maxfold.model.view import View

@@ -39,13 +39,13 @@ class Result:
 class Operand:
     """A constant input: its type, and its values, which are read when `array` is first asked for.
 
-    `load_rows` reads some rows of its first axis.
+    `load_along` reads what lies along an axis from start to stop.
     """
 
     dtype: DType
     shape: Shape
     load: Callable[[], Array]
-    load_rows: Callable[[slice], Array] | None = None
+    load_along: Callable[[int, slice], Array] | None = None
 
     @property
     def array(self) -> Array:
@@ -54,9 +54,24 @@ class Operand:
 
     def rows(self, part: slice) -> Operand:
         """Some rows of the first axis, as an operand of their own."""
-        load = self.load_rows
-        read = functools.partial(load, part) if load is not None else lambda: self.load()[part]
-        return Operand(self.dtype, (part.stop - part.start, *self.shape[1:]), read)
+        return Operand(self.dtype, (part.stop - part.start, *self.shape[1:]), functools.partial(self.along, 0, part))
+
+    def along(self, axis: int, part: slice) -> Array:
+        """The values that lie along an axis from start to stop."""
+        if self.load_along is not None:
+            return self.load_along(axis, part)
+        return self.load()[(*[slice(None)] * axis, part)]
+
+
+@frozen_value
+class Piecewise:
+    """A result that can be made in pieces: `rows` gives some rows of its first axis, the same each time.
+
+    Fewer than `least_rows` cost as much.
+    """
+
+    rows: Callable[[slice], Array]
+    least_rows: int = 1
 
 
 @frozen_value

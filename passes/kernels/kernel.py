@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 
 from maxfold.model.dtypes import DType
 from maxfold.model.records import frozen_value
-from maxfold.passes.kernels.call import Array, Attributes, Call, KernelError, Operand, Result, Shape, operand_of
+from maxfold.passes.kernels.call import (
+    Array,
+    Attributes,
+    Call,
+    KernelError,
+    Operand,
+    Piecewise,
+    Result,
+    Shape,
+    operand_of,
+)
 from maxfold.passes.signature_table import refusal
 
 __all__ = ["Array", "Attributes", "Call", "Kernel", "KernelError", "Operand", "Result", "Shape", "by_operator", "check"]
@@ -20,8 +30,8 @@ class Kernel:
     covers and `last_version` the newest version of the operator that it knows: the schema's, not an
     opset. `numeric_policy` says in one sentence how it rounds, wraps and treats NaN. `is_rounded` marks
     results that may differ from a runtime's in the last place: sums in some order, transcendental functions.
-    `keeps_bytes` marks operators whose only result is their first input in another shape; `moves_elements` those whose
-    only result has the inputs' elements in another order, and whose `evaluate` cannot fail once `results` has not.
+    `keeps_bytes` marks operators whose only result is their first input in another shape. `pieces(call)` makes the
+    results, of a rank above 0, of operators that only move elements, and cannot fail once `results` has not.
     `rows(call)` tells of operators that work element by element, and are cheap enough to be evaluated twice, which
     inputs have the rows of their only result (along its first axis), the others being the same for each row; None where
     some are neither.
@@ -41,7 +51,7 @@ class Kernel:
     evaluate: Callable[[Call], tuple[Array, ...]]
     is_rounded: bool = False
     keeps_bytes: bool = False
-    moves_elements: bool = False
+    pieces: Callable[[Call], tuple[Piecewise, ...]] | None = None
     rows: Callable[[Call], Sequence[bool] | None] | None = None
     input_check: Callable[[Sequence[DType | None]], str | None] | None = None
 

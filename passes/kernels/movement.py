@@ -5,6 +5,8 @@ Sources: the documents of all versions of the operators in ONNX opsets 1 to 28.
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +15,7 @@ import numpy as np
 
 from maxfold.model.dtypes import DType
 from maxfold.model.records import frozen_value
-from maxfold.passes.kernels.call import Array, Call, KernelError, Result, Shape
+from maxfold.passes.kernels.call import Array, Call, KernelError, Piecewise, Result, Shape
 from maxfold.passes.kernels.kernel import Kernel
 from maxfold.passes.kernels.shape import EXACT_MOVE, distinct_axes, scalar, vector, version_axis, whole_numbers
 
@@ -46,6 +48,23 @@ def _concat_results(call: Call) -> tuple[Result, ...]:
 def _concat(call: Call) -> tuple[Array, ...]:
     _concat_results(call)
     return (np.concatenate([call.array(index) for index in range(len(call.inputs))], _concat_axis(call)),)
+
+
+def _concat_pieces(call: Call) -> tuple[Piecewise, ...]:
+    axis, operands = _concat_axis(call), [call.operand(index) for index in range(len(call.inputs))]
+
+    def rows(part: slice) -> Array:
+        if axis:
+            return np.concatenate([operand.along(0, part) for operand in operands], axis)
+        found, start = [], 0
+        for operand in operands:
+            low, high = max(part.start - start, 0), min(part.stop - start, operand.shape[0])
+            if low < high:
+                found.append(operand.along(0, slice(low, high)))
+            start += operand.shape[0]
+        return np.concatenate(found)
+
+    return (Piecewise(rows),)
 
 
 def _split_sizes(call: Call, size: int) -> list[int]:
@@ -86,6 +105,19 @@ def _split(call: Call) -> tuple[Array, ...]:
     axis = _split_axis(call)
     ends = np.cumsum(_split_sizes(call, call.shape(0)[axis]), dtype=np.int64)
     return tuple(part.copy() for part in np.split(call.array(0), ends[:-1], axis))
+
+
+def _split_pieces(call: Call) -> tuple[Piecewise, ...]:
+    axis, operand = _split_axis(call), call.operand(0)
+
+    def rows(start: int, size: int, part: slice) -> Array:
+        if not axis:
+            return operand.along(0, slice(start + part.start, start + part.stop)).copy()
+        return operand.along(0, part)[(*[slice(None)] * axis, slice(start, start + size))].copy()
+
+    sizes = _split_sizes(call, operand.shape[axis])
+    starts = itertools.accumulate(sizes[:-1], initial=0)
+    return tuple(Piecewise(functools.partial(rows, *pair)) for pair in zip(starts, sizes, strict=True))
 
 
 @frozen_value
@@ -141,6 +173,17 @@ def _slice_results(call: Call) -> tuple[Result, ...]:
 def _slice(call: Call) -> tuple[Array, ...]:
     taken: tuple[Any, ...] = (*(cut.slice for cut in _cuts(call)), ...)
     return (call.array(0)[taken].copy(),)
+
+
+def _slice_pieces(call: Call) -> tuple[Piecewise, ...]:
+    (first, *others), operand = _cuts(call), call.operand(0)
+
+    def rows(part: slice) -> Array:
+        ends = [first.start + first.step * place for place in (part.start, part.stop - 1)]
+        read = operand.along(0, slice(min(ends), max(ends) + 1))
+        return read[(slice(None, None, first.step), *(cut.slice for cut in others))].copy()
+
+    return (Piecewise(rows),)
 
 
 def _pads(call: Call) -> list[tuple[int, int]]:
@@ -332,9 +375,9 @@ def _same_type(shape: Callable[[Call], Shape]) -> Callable[[Call], tuple[Result,
 
 
 MOVEMENT: tuple[Kernel, ...] = (
-    replace(_move("Concat", 1, 13, _concat_results, _concat), moves_elements=True),
-    _move("Split", 1, 18, _split_results, _split),
-    _move("Slice", 1, 13, _slice_results, _slice),
+    replace(_move("Concat", 1, 13, _concat_results, _concat), pieces=_concat_pieces),
+    replace(_move("Split", 1, 18, _split_results, _split), pieces=_split_pieces),
+    replace(_move("Slice", 1, 13, _slice_results, _slice), pieces=_slice_pieces),
     _move("Pad", 1, 25, _pad_results, _pad),
     _move("Tile", 1, 13, _tile_results, _tile),
     _move("Trilu", 14, 14, _trilu_results, _trilu),

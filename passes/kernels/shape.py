@@ -16,7 +16,8 @@ from onnx import TensorProto
 from maxfold.model.broadcast import BroadcastError, numpy_shape
 from maxfold.model.dtypes import DType, from_onnx
 from maxfold.model.graph import Constant
-from maxfold.passes.kernels.call import Array, Call, KernelError, Result, Shape, axis_of
+from maxfold.model.reading import places_read_together
+from maxfold.passes.kernels.call import Array, Call, KernelError, Piecewise, Result, Shape, axis_of
 from maxfold.passes.kernels.kernel import Kernel
 from maxfold.passes.signature_table import result_types
 
@@ -248,6 +249,20 @@ def _transposed_results(call: Call) -> tuple[Result, ...]:
     return (Result(call.dtype(), tuple(call.shape(0)[axis] for axis in _permutation(call))),)
 
 
+def _transposed(call: Call) -> tuple[Array, ...]:
+    return (call.array(0).transpose(_permutation(call)).copy(),)
+
+
+def _transposed_pieces(call: Call) -> tuple[Piecewise, ...]:
+    permutation, operand = _permutation(call), call.operand(0)
+    first = permutation[0]
+
+    def rows(part: slice) -> Array:
+        return operand.along(first, part).transpose(permutation).copy()
+
+    return (Piecewise(rows, places_read_together(operand.dtype, operand.shape, first)),)
+
+
 def _same_data(operator: str, since: int, last: int, shape: Callable[[Call], Shape]) -> Kernel:
     """An operator that gives the first input's elements, in their order, another shape."""
     return Kernel(
@@ -270,9 +285,9 @@ def _made(
     evaluate: Callable[[Call], tuple[Array, ...]],
     policy: str = "Exact.",
     *,
-    moves_elements: bool = False,
+    pieces: Callable[[Call], tuple[Piecewise, ...]] | None = None,
 ) -> Kernel:
-    return Kernel(operator, "", since, last, policy, results, evaluate, moves_elements=moves_elements)
+    return Kernel(operator, "", since, last, policy, results, evaluate, pieces=pieces)
 
 
 SHAPE: tuple[Kernel, ...] = (
@@ -303,10 +318,6 @@ SHAPE: tuple[Kernel, ...] = (
         "Range", 11, 27, _range_results, _range,
         "Exact; floats whose count or values depend on where a runtime rounds are left alone.",
     ),
-    _made(
-        "Transpose", 1, 25, _transposed_results,
-        lambda call: (call.array(0).transpose(_permutation(call)).copy(),),
-        EXACT_MOVE, moves_elements=True,
-    ),
+    _made("Transpose", 1, 25, _transposed_results, _transposed, EXACT_MOVE, pieces=_transposed_pieces),
 )  # fmt: skip
 """Shape, Size, Reshape, Flatten, Squeeze, Unsqueeze, Identity, Expand, ConstantOfShape, EyeLike, Range, Transpose."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from maxfold.model import read_onnx
+from maxfold.model import read_onnx, write_onnx
 from maxfold.model.data import StoredData
 from maxfold.model.edit import Edit
 from maxfold.model.storage import ComputedSource
@@ -16,6 +18,7 @@ from maxfold.passes.fold_constants import FoldConstants
 from tests.passes.outcome import outcome
 from tests.text import model
 
+_PLANES = np.arange(1 << 16, dtype=np.float32).reshape(16, 64, 64)
 _ROWS = np.arange(1 << 17, dtype=np.float32).reshape(512, 256) / np.float32(7)
 
 
@@ -48,6 +51,65 @@ def test_a_large_result_is_computed_when_it_is_written(
     # In any order, and in part.
     assert folded.data.region.sample(8)[-8:] == expected.tobytes()[-8:]
     assert b"".join(folded.data.region.chunks()) == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("y = Transpose(w)", _ROWS.T),
+        ("y = Transpose(p)", _PLANES.T),
+        ("y = Transpose<perm = [1, 0, 2]>(p)", _PLANES.transpose(1, 0, 2)),
+        ("y = Transpose<perm = [2, 0, 1]>(p)", _PLANES.transpose(2, 0, 1)),
+        ("y = Transpose<perm = [0, 2, 1]>(p)", _PLANES.transpose(0, 2, 1)),
+        ("t = Transpose(w)\n y = Transpose<perm = [1, 0]>(t)", _ROWS),
+        ("y = Concat<axis = 0>(w, v, w)", np.concatenate([_ROWS, _ROWS[:3], _ROWS])),
+        ("y = Concat<axis = -1>(p, p)", np.concatenate([_PLANES, _PLANES], 2)),
+        ("y = Slice(w, one, last)", _ROWS[1:-1]),
+        ("y = Slice(w, last, lowest, nought, back)", _ROWS[:0:-2]),
+        ("y = Slice(w, one, last, one)", _ROWS[:, 1:-1]),
+        ("y, z1 = Split<axis = 1>(w, sizes)", _ROWS[:, :250]),
+        ("z1, y = Split(w, halves)", _ROWS[5:]),
+        ("a, b = Split<axis = 1>(p, parts)\n y = Concat<axis = 0>(b, a)",
+         np.concatenate([_PLANES[:, 32:], _PLANES[:, :32]])),
+    ],
+)  # fmt: skip
+def test_large_results_are_moved_when_they_are_written(text: str, expected: np.ndarray, tmp_path: Path) -> None:
+    lists = {
+        "one": [1], "last": [-1], "lowest": [0], "nought": [0], "back": [-2], "sizes": [250, 6], "halves": [5, 507],
+        "parts": [32, 32],
+    }  # fmt: skip
+    constants: dict[str, np.ndarray] = {name: np.array(values, np.int64) for name, values in lists.items()}
+    constants |= {"w": _ROWS, "p": _PLANES, "v": _ROWS[:3]}
+    more = "float[A,B] z1, " if "z1" in text else ""
+    source = model(f"g (float x) => ({more}float z) {{ {text}\n z = Add(x, y) }}", constants=constants)
+    (tmp_path / "m.onnx").write_bytes(source.SerializeToString())
+    for loaded in (read_onnx(tmp_path / "m.onnx"), read_onnx(source.SerializeToString())):
+        FoldConstants(max_growth_bytes=1 << 30).run(Edit(loaded))
+        folded = next(constant for constant in loaded.constants() if constant.name == "y")
+        assert isinstance(folded.data, StoredData)
+        assert isinstance(folded.data.region.source, ComputedSource)
+        np.testing.assert_array_equal(folded.values, expected, strict=True)
+        assert folded.data.region.sample(8)[-8:] == expected.tobytes()[-8:]
+        assert b"".join(folded.data.region.chunks()) == expected.tobytes()
+
+
+def test_a_transposed_weight_takes_memory_for_a_piece_of_it(tmp_path: Path) -> None:
+    weight = np.arange(1 << 21, dtype=np.float32).reshape(1 << 11, 1 << 10)
+    source = model(
+        "g (float[A,B] x) => (float[C,D] z) { y = Transpose(w)\n z = MatMul(x, y) }", constants={"w": weight}
+    )
+    (tmp_path / "m.onnx").write_bytes(source.SerializeToString())
+    loaded = read_onnx(tmp_path / "m.onnx")
+    FoldConstants().run(Edit(loaded))
+    tracemalloc.start()
+    try:
+        write_onnx(loaded, tmp_path / "t.onnx")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < weight.nbytes // 2
+    constant = next(constant for constant in read_onnx(tmp_path / "t.onnx").constants() if constant.name == "y")
+    np.testing.assert_array_equal(constant.values, weight.T)
 
 
 def _reader(kind: str) -> str:
