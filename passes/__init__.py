@@ -65,6 +65,7 @@ from maxfold.passes.rewrite_normalizations import RewriteNormalizations
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 from maxfold.passes.settle_reshapes import SettleReshapes
 from maxfold.passes.share_constants import ShareConstants
+from maxfold.passes.sign_activations import SignActivations
 from maxfold.passes.sort_nodes import SortNodes
 from maxfold.passes.spread_scales import SpreadScales
 from maxfold.passes.trim_scales import TrimScales
@@ -95,6 +96,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     MergeRepeats,
     RemoveNoOpPad,
     UnsignActivations,
+    SignActivations,
     MergePads,
     RemoveNoOpConcat,
     FlattenConcats,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.graph import Node
@@ -10,16 +11,19 @@ from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.normalization import fused_normalization
 from maxfold.passes.root_mean_square import root_mean_square
 from maxfold.passes.rule import Decline, Match
+from maxfold.passes.targets import Target
 
 _OPSET = 23
 
 
+@dataclass(frozen=True)
 class FuseRmsNormalization(SingleRulePass):
     """RMSNormalization along the last axes from its parts, with the scale behind them.
 
-    Removes all nodes of the pattern but one.
+    Removes all nodes of the pattern but one. `target`: the runtime that is to run the model.
     """
 
+    target: Target = "any"
     name: ClassVar[str] = "fuse-rms-normalization"
     summary: ClassVar[str] = "make RMSNormalization of its parts"
     mode: ClassVar[str] = "relaxed"
@@ -31,4 +35,6 @@ class FuseRmsNormalization(SingleRulePass):
         if opset is None or opset < _OPSET:
             return None
         found = root_mean_square(node, view)
+        if found is not None and self.target == "tensorrt":
+            return Decline("TensorRT has RMSNormalization only from release 10.15 on, and runs its parts in all")
         return None if found is None else fused_normalization("RMSNormalization", found, found.d, (), view)

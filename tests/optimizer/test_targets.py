@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, TensorProto, numpy_helper
 
 from maxfold.optimizer import optimize
 from maxfold.passes.targets import TARGETS, Target
@@ -129,3 +129,21 @@ def test_quantization_stays_symmetric_and_where_it_is(layer: str, block: str, ta
         types = {tensor.name: tensor.data_type for tensor in proto.graph.initializer}
         points = [node.input[2] for node in proto.graph.node if "uantize" in node.op_type and len(node.input) > 2]
         assert {types[name] for name in points} == {TensorProto.INT8}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("layer", LAYERS)
+def test_unsigned_activations_become_symmetric_for_tensorrt(layer: str, block: str) -> None:
+    source = build(layer, block, np.uint8(128))
+    feeds = random_feeds(source)
+    for math in MODES:
+        proto = rewritten(source, math, "tensorrt")
+        zero_points = {
+            tensor.name: numpy_helper.to_array(tensor)
+            for tensor in proto.graph.initializer
+            if tensor.data_type in (TensorProto.INT8, TensorProto.UINT8) and not tensor.dims
+        }
+        points = [node.input[2] for node in proto.graph.node if "uantize" in node.op_type and len(node.input) > 2]
+        assert [zero_points[name] for name in points] == [np.int8(0)] * len(points)
+        assert {zero_points[name].dtype for name in points} == {np.dtype(np.int8)}
+        assert_equal(in_onnxruntime(proto, feeds), in_onnxruntime(source, feeds), zeros_differ=True)

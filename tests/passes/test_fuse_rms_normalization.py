@@ -69,3 +69,10 @@ def test_statistics_in_single_precision() -> None:
     result = fused(source)
     assert nodes(result) == f"y = {NORM}(h, gamma)"
     assert_close(result)
+
+
+def test_tensorrt_keeps_the_parts() -> None:
+    source = normalization(of_x(ROOT + "y = Div(d, r)"), opset=23)
+    result = fused(source, target="tensorrt")
+    why = "TensorRT has RMSNormalization only from release 10.15 on, and runs its parts in all"
+    assert (result.changes, set(result.reasons)) == (0, {why})

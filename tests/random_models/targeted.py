@@ -75,7 +75,8 @@ def quantized_products(b: Builder) -> Value:
 def quantized(b: Builder) -> Value:
     """A value through eight bits, once or twice, perhaps padded by nothing, read as it is too."""
     kind = b.random.choice((I8, I8, U8))
-    scale, zero = b.scalar(b.random.choice((0.5, 0.125)), F32), b.scalar(b.random.choice((0, 3)), kind)
+    points = (0, 3) if kind == I8 else (3, 128, 128)
+    scale, zero = b.scalar(b.random.choice((0.5, 0.125)), F32), b.scalar(b.random.choice(points), kind)
     value = b.pick(F32, least=1)
     made = b.emit("DequantizeLinear", b.emit("QuantizeLinear", value, scale, zero), scale, zero)
     again = b.emit("Pad", made, b.ints(*(0,) * (2 * value.rank))) if b.chance(0.5) else made
