@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
@@ -11,20 +11,16 @@ from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 ToOpenvino = Callable[[OpenvinoSite], None]
 ToOnnx = Callable[[OnnxSite], None]
 
-REQUIRED = None
-"""In `Row.openvino_attributes`: the attribute has no default, an IR without it is refused."""
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """A pair of operators.
 
-    `form` is "same", "renamed", "attribute to input", "variadic to chain" or "custom". `onnx_attributes` are all
-    attributes that the ONNX side may have, `openvino_attributes` those of the OpenVINO side with the defaults that its
-    reader has; a node with any other is refused. `onnx_versions` and `openvino_versions` are the first and last
-    operator sets of the operator's own versions that the row knows (a later operator set that leaves the operator
-    alone is fine; 0 as last: no end known yet). `tolerance` says how exact results are, `limits` what is refused or
-    differs. A direction that is None does not exist.
+    `form` is "same", "renamed", "attribute to input", "variadic to chain" or "custom". `onnx_versions` and
+    `openvino_versions` are the first and last operator sets of the operator's own versions that the row knows (a later
+    operator set that leaves the operator alone is fine; 0 as last: no end known yet). `tolerance` says how exact
+    results are, `limits` what is refused or differs. A direction that is None does not exist. A node with an attribute
+    that the row does not ask for, and that is not at its default, is refused.
     """
 
     onnx: str
@@ -32,8 +28,6 @@ class Row:
     form: str
     to_openvino: ToOpenvino | None
     to_onnx: ToOnnx | None
-    onnx_attributes: frozenset[str] = frozenset()
-    openvino_attributes: Mapping[str, str | None] = field(default_factory=dict)
     onnx_versions: tuple[int, int] = (1, 0)
     openvino_versions: tuple[int, int] = (1, 0)
     tolerance: str = "exact"

@@ -78,9 +78,6 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
 def _row(node: Node, table: Any) -> Row:
     row = row_for(table.by_openvino, node, domain_of(node), "openvino", node.op)
     check_openvino_version(node, row.openvino_versions[0])
-    unknown = sorted(name for name, value in node.attrs.items() if name not in row.openvino_attributes)
-    if unknown:
-        raise UnsupportedError(f"its attribute {unknown[0]!r} is not covered")
     check_openvino(node)
     return row
 
@@ -88,7 +85,9 @@ def _row(node: Node, table: Any) -> Row:
 def _convert(node: Node, target: OnnxTarget, returned: frozenset[Tensor], row: Row) -> None:
     assert row.to_onnx is not None
     count = len(target.graph.nodes)
-    row.to_onnx(OnnxSite(node, target, row.openvino_attributes))
+    site = OnnxSite(node, target)
+    row.to_onnx(site)
+    site.check_attributes()
     for made in target.graph.nodes[count:]:
         target.check(made)
     layer_to_node(node, target.graph.nodes[count:], target)

@@ -87,9 +87,6 @@ def _row(node: Node, view: View, table: Any, checks: OnnxChecks) -> Row:
     except UnsupportedError as error:
         raise UnsupportedError(f"{error}{hint_for(node, view)}") from None
     check_onnx_version(node, view.opset(node) or 1, row.onnx_versions[0])
-    unknown = sorted(set(node.attrs) - row.onnx_attributes)
-    if unknown:
-        raise UnsupportedError(f"its attribute {unknown[0]!r} is not covered")
     checks.before(node)
     return row
 
@@ -97,7 +94,9 @@ def _row(node: Node, view: View, table: Any, checks: OnnxChecks) -> Row:
 def _convert(node: Node, target: Target, view: View, returned: frozenset[Tensor], checks: OnnxChecks, row: Row) -> None:
     assert row.to_openvino is not None
     count = len(target.graph.nodes)
-    row.to_openvino(OpenvinoSite(node, target, view))
+    site = OpenvinoSite(node, target, view)
+    row.to_openvino(site)
+    site.check_attributes()
     node_to_layer(node, target.graph.nodes[count:], target)
     checks.after(node)
     check_results(node, target.tensors, returned)

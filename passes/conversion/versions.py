@@ -9,11 +9,11 @@ import onnx
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Node
 from maxfold.model.model import Model
+from maxfold.model.openvino.operations import NEWEST
 from maxfold.passes.conversion.errors import UnsupportedError
 
-# The rows were compared with the operators of these operator sets.
+# The rows were compared with the operators of this operator set.
 NEWEST_ONNX = 28
-NEWEST_OPENVINO = 16
 
 # The operator sets that the rows write.
 OPSETS = (13, 21)
@@ -56,8 +56,8 @@ def check_openvino_version(node: Node, first: int) -> None:
         raise UnsupportedError(f"its version {version!r} is not covered")
     if int(number) < first:
         raise UnsupportedError(f"its version {version!r} is not covered; it is from opset{first} on")
-    if int(number) > NEWEST_OPENVINO:
-        raise UnsupportedError(f"its version {version!r} is newer than opset{NEWEST_OPENVINO}, the newest known")
+    if int(number) > NEWEST:
+        raise UnsupportedError(f"its version {version!r} is newer than opset{NEWEST}, the newest known")
 
 
 def opset_hint(why_not: Callable[[int], str | None], opset: int) -> str:

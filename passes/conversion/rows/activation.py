@@ -10,7 +10,7 @@ from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
 from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
-from maxfold.passes.conversion.rows.unary import APPROXIMATE, LEGACY_HINT, unary_row
+from maxfold.passes.conversion.rows.unary import APPROXIMATE, unary_row
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
@@ -200,16 +200,14 @@ ROWS: tuple[Row, ...] = (
     ),
     unary_row("Sigmoid", "Sigmoid", tolerance=APPROXIMATE),
     unary_row("Tanh", "Tanh", tolerance=APPROXIMATE),
-    unary_row("Softplus", "SoftPlus", opset=4, has_hint=False, tolerance=APPROXIMATE),
-    unary_row("Softsign", "SoftSign", opset=9, has_hint=False, tolerance=APPROXIMATE),
+    unary_row("Softplus", "SoftPlus", opset=4, tolerance=APPROXIMATE),
+    unary_row("Softsign", "SoftSign", opset=9, tolerance=APPROXIMATE),
     Row(
         "Elu",
         "Elu",
         "same",
         _elu_to_openvino,
         _elu_to_onnx,
-        onnx_attributes=LEGACY_HINT | {"alpha"},
-        openvino_attributes={"alpha": "0"},
         tolerance=APPROXIMATE,
     ),
     Row(
@@ -218,7 +216,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _selu_to_openvino,
         _selu_to_onnx,
-        onnx_attributes=LEGACY_HINT | {"alpha", "gamma"},
         tolerance=APPROXIMATE,
         limits="The inputs alpha and lambda of Selu must be constant.",
     ),
@@ -228,7 +225,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _hard_sigmoid_to_openvino,
         _hard_sigmoid_to_onnx,
-        onnx_attributes=LEGACY_HINT | {"alpha", "beta"},
         tolerance=APPROXIMATE,
         limits="The inputs alpha and beta of HardSigmoid must be constant.",
     ),
@@ -257,7 +253,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _swish_to_openvino,
         _swish_to_onnx,
-        onnx_attributes=frozenset({"alpha"}),
         onnx_versions=(24, 0),
         openvino_versions=(4, 0),
         tolerance=APPROXIMATE,
@@ -273,8 +268,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _gelu_to_openvino,
         _gelu_to_onnx,
-        onnx_attributes=frozenset({"approximate"}),
-        openvino_attributes={"approximation_mode": "ERF"},
         onnx_versions=(_GELU_OPSET, 0),
         openvino_versions=(2, 0),
         tolerance=APPROXIMATE,
@@ -286,7 +279,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _thresholded_relu_to_openvino,
         None,
-        onnx_attributes=frozenset({"alpha"}),
         onnx_versions=(10, 0),
         limits="Becomes Greater and Select.",
     ),
@@ -296,7 +288,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _celu_to_openvino,
         None,
-        onnx_attributes=frozenset({"alpha"}),
         onnx_versions=(12, 0),
         tolerance=APPROXIMATE,
         limits="Becomes Elu, with Divide, Greater and Select where alpha is not 1. No negative alpha.",
@@ -307,7 +298,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _shrink_to_openvino,
         None,
-        onnx_attributes=frozenset({"bias", "lambd"}),
         onnx_versions=(9, 0),
         limits="Becomes Less, Greater and Select. Unsigned integers are refused, and fractions added to integers.",
     ),

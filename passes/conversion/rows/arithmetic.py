@@ -10,8 +10,6 @@ from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import (
     BROADCAST,
-    BROADCAST_DEFAULTS,
-    LEGACY_ATTRIBUTES,
     binary,
     broadcast_operands,
     legacy_operands,
@@ -151,8 +149,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _divide_to_openvino,
         _divide_to_onnx,
-        onnx_attributes=LEGACY_ATTRIBUTES,
-        openvino_attributes={**BROADCAST_DEFAULTS, _PYTHON_DIVISION: "true"},
         tolerance="exact for integers, 1e-6 relative for others",
         limits="Signed integers with m_pythondiv are divided towards minus infinity, as specified; OpenVINO's CPU "
         f"divides them towards zero. {_IN_FLOAT} Division of integers by zero is undefined.",
@@ -165,8 +161,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _mod_to_openvino,
         _mod_to_onnx,
-        onnx_attributes=frozenset({"fmod"}),
-        openvino_attributes=BROADCAST_DEFAULTS,
         onnx_versions=(10, 0),
         tolerance="exact for integers, the rounding of a - trunc(a / b) * b for others",
         limits="fmod 0 becomes FloorMod. ONNX's remainder of floating-point numbers is exact; OpenVINO's CPU rounds "
@@ -178,7 +172,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         None,
         _floor_mod_to_onnx,
-        openvino_attributes=BROADCAST_DEFAULTS,
         onnx_versions=(10, 0),
         tolerance="exact for integers, the rounding of a - floor(a / b) * b for others",
         limits="Floating-point numbers become Div, Floor, Mul and Sub, which OpenVINO's CPU computes too.",
@@ -189,8 +182,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _power_to_openvino,
         _power_to_onnx,
-        onnx_attributes=LEGACY_ATTRIBUTES - {"consumed_inputs"},
-        openvino_attributes=BROADCAST_DEFAULTS,
         tolerance="1e-5 relative",
         limits="Operands of two types are computed with in one that holds both, and the result gets the base's type. "
         f"Integers that ONNX has no powers of go through int64. {_IN_FLOAT}",
@@ -201,7 +192,6 @@ ROWS: tuple[Row, ...] = (
         "variadic to chain",
         _sum_to_openvino,
         None,
-        onnx_attributes=frozenset({"consumed_inputs"}),
         tolerance="the order of additions",
     ),
     Row(
@@ -210,7 +200,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _mean_to_openvino,
         None,
-        onnx_attributes=frozenset({"consumed_inputs"}),
         tolerance="the order of additions",
         limits="A chain of Add and a Divide.",
     ),
@@ -220,7 +209,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         None,
         _squared_difference_to_onnx,
-        openvino_attributes=BROADCAST_DEFAULTS,
         limits=f"Becomes Sub and Mul. {_OVERFLOW}",
     ),
 )

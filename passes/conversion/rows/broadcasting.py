@@ -101,7 +101,6 @@ def _tile_to_onnx(site: OnnxSite) -> None:
 ROWS: tuple[Row, ...] = (
     Row(
         "Expand", "Broadcast", "same", _expand_to_openvino, _broadcast_to_onnx, onnx_versions=(8, 0),
-        openvino_attributes={"mode": "numpy"},
         limits="A target shape that does not contain the input's is an error in OpenVINO's mode numpy, not in ONNX.",
     ),
     Row(

@@ -7,10 +7,9 @@ import ml_dtypes
 from maxfold.model.dtypes import DTYPES, DType, from_onnx, from_openvino
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import REQUIRED, Row
-from maxfold.passes.conversion.rows.forms import BROADCAST, BROADCAST_DEFAULTS, same_to_onnx
+from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.rows.forms import BROADCAST, PDPD_AXIS, same_to_onnx
 from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
-from maxfold.passes.conversion.rows.unary import LEGACY_HINT
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
@@ -46,6 +45,8 @@ def _named_type(value: int | str | None) -> DType:
 
 def _castable(site: OpenvinoSite, to: DType) -> Tensor:
     """The input, made ready for OpenVINO's Convert to have ONNX's result."""
+    # Only casts to 8-bit floats look at them, `round_mode` only the one that is refused here.
+    site.ignore("saturate", "round_mode")
     source = dtype_of(site)
     if to.openvino is None:
         raise UnsupportedError(f"OpenVINO has no {to}")
@@ -108,6 +109,8 @@ def _select_to_onnx(site: OnnxSite) -> None:
     mode = site.text(BROADCAST).lower()
     if mode not in ("numpy", "none", "explicit"):
         raise UnsupportedError(f"its auto_broadcast {mode!r} is not covered")
+    # Only pdpd has an axis.
+    site.ignore(PDPD_AXIS)
     site.result(site.add("Where", site.inputs()))
 
 
@@ -121,6 +124,8 @@ def _dropout_to_openvino(site: OpenvinoSite) -> None:
         raise UnsupportedError("its mask is used")
     if _is_training(site):
         raise UnsupportedError("it is in training mode")
+    # They say what training does.
+    site.ignore("ratio", "seed")
     site.result(site.input(0))
 
 
@@ -142,8 +147,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _cast_to_openvino,
         _convert_to_onnx,
-        onnx_attributes=frozenset({"to", "saturate", "round_mode"}),
-        openvino_attributes={"destination_type": REQUIRED},
         limits=_CAST_LIMITS,
     ),
     Row(
@@ -152,7 +155,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _cast_like_to_openvino,
         _convert_like_to_onnx,
-        onnx_attributes=frozenset({"saturate", "round_mode"}),
         onnx_versions=(_CAST_LIKE_OPSET, 0),
         limits=f"Becomes Cast below operator set 15. {_CAST_LIMITS}",
     ),
@@ -162,7 +164,6 @@ ROWS: tuple[Row, ...] = (
         "renamed",
         _where_to_openvino,
         _select_to_onnx,
-        openvino_attributes=BROADCAST_DEFAULTS,
         onnx_versions=(9, 0),
         limits="Broadcasting by pdpd is refused. OpenVINO's CPU selects no strings.",
     ),
@@ -181,7 +182,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _dropout_to_openvino,
         None,
-        onnx_attributes=LEGACY_HINT | {"is_test", "ratio", "seed"},
         limits="Becomes another name for its input, or a Convert; training mode and a mask that is used are refused.",
     ),
 )

@@ -14,7 +14,6 @@ from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import BROADCAST
 from maxfold.passes.conversion.rows.scalars import dtype_of
-from maxfold.passes.conversion.rows.unary import LEGACY_HINT
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
@@ -112,8 +111,6 @@ ROWS: tuple[Row, ...] = (
         "attribute to input",
         _to_openvino,
         _to_onnx,
-        onnx_attributes=LEGACY_HINT | {"min", "max"},
-        openvino_attributes={"min": "0", "max": "0"},
         limits="ONNX lets NaN through; OpenVINO's CPU gives the lower bound for it. Bounds computed at run time, and "
         "a single one of integers, become Maximum and Minimum.",
     ),

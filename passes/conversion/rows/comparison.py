@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import BROADCAST_DEFAULTS, LEGACY_ATTRIBUTES, binary, broadcast_operands
+from maxfold.passes.conversion.rows.forms import binary, broadcast_operands
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
 _LIMITS = (
@@ -15,10 +15,7 @@ _LIMITS = (
 
 
 def _comparison(onnx: str, openvino: str, since: int = 1) -> Row:
-    # Operators of the first operator set broadcast by attributes, but never had the hint `consumed_inputs`.
-    attributes = LEGACY_ATTRIBUTES - {"consumed_inputs"} if since == 1 else frozenset()
-    row = binary(onnx, openvino, limits=_LIMITS)
-    return replace(row, onnx_attributes=attributes, onnx_versions=(since, 0))
+    return replace(binary(onnx, openvino, limits=_LIMITS), onnx_versions=(since, 0))
 
 
 def _not_equal_to_onnx(site: OnnxSite) -> None:
@@ -37,7 +34,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         None,
         _not_equal_to_onnx,
-        openvino_attributes=BROADCAST_DEFAULTS,
         limits=f"Becomes Equal and Not. {_LIMITS}",
     ),
 )

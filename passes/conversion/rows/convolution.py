@@ -18,12 +18,6 @@ from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Shape
 
-# Old writers give a convolution `output_padding` too, always 0; OpenVINO does not read it.
-_DEFAULTS: dict[str, str | None] = {
-    "strides": "", "dilations": "", "pads_begin": "", "pads_end": "", "auto_pad": "explicit", "output_padding": "",
-}  # fmt: skip
-_ATTRIBUTES = frozenset({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"})
-
 
 def filter_shape(site: OpenvinoSite | OnnxSite, index: int) -> Shape:
     """The shape of a filter. Raises `UnsupportedError` where its rank is not known."""
@@ -108,12 +102,12 @@ _SUMS = "Sums are made in another order."
 ROWS: tuple[Row, ...] = (
     Row(
         "Conv", "Convolution", "custom", _conv_to_openvino, _convolution_to_onnx,
-        onnx_attributes=_ATTRIBUTES, openvino_attributes=_DEFAULTS, tolerance="relative 1e-4, absolute 1e-5",
+        tolerance="relative 1e-4, absolute 1e-5",
         limits=f"{_SUMS} 1 to 3 spatial dimensions.",
     ),
     Row(
         "Conv", "GroupConvolution", "custom", None, _group_convolution_to_onnx,
-        onnx_attributes=_ATTRIBUTES, openvino_attributes=_DEFAULTS, tolerance="relative 1e-4, absolute 1e-5",
+        tolerance="relative 1e-4, absolute 1e-5",
         limits=f"{_SUMS} The filter's shape must be known.",
     ),
 )  # fmt: skip

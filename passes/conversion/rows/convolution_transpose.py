@@ -22,9 +22,6 @@ from maxfold.passes.conversion.sites.site import Shape, Site
 
 # From here on ONNX says which side an odd padding is larger at; before, its text says the opposite.
 _ODD_PADDING = 11
-_DEFAULTS: dict[str, str | None] = {
-    "strides": "", "dilations": "", "pads_begin": "", "pads_end": "", "auto_pad": "explicit", "output_padding": "",
-}  # fmt: skip
 
 
 def _to_openvino(site: OpenvinoSite) -> None:
@@ -147,17 +144,14 @@ def _check_output_padding(window: Window, padding: list[int]) -> None:
 
 _TOLERANCE = "relative 1e-4, absolute 1e-5"
 _LIMITS = "Sums are made in another order. An output shape asked for needs an input of a known shape."
-_ATTRIBUTES = frozenset({
-    "auto_pad", "dilations", "group", "kernel_shape", "output_padding", "output_shape", "pads", "strides",
-})  # fmt: skip
 
 ROWS: tuple[Row, ...] = (
     Row(
         "ConvTranspose", "ConvolutionBackpropData", "custom", _to_openvino, _to_onnx,
-        onnx_attributes=_ATTRIBUTES, openvino_attributes=_DEFAULTS, tolerance=_TOLERANCE, limits=_LIMITS,
+        tolerance=_TOLERANCE, limits=_LIMITS,
     ),
     Row(
         "ConvTranspose", "GroupConvolutionBackpropData", "custom", None, _group_to_onnx,
-        onnx_attributes=_ATTRIBUTES, openvino_attributes=_DEFAULTS, tolerance=_TOLERANCE, limits=_LIMITS,
+        tolerance=_TOLERANCE, limits=_LIMITS,
     ),
 )  # fmt: skip

@@ -10,10 +10,6 @@ from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 BROADCAST = "auto_broadcast"
 PDPD_AXIS = "auto_broadcast.auto_broadcast_axis"
-# As OpenVINO reads them where they are missing.
-BROADCAST_DEFAULTS: dict[str, str | None] = {BROADCAST: "numpy", PDPD_AXIS: "0"}
-# Before operator set 7 ONNX broadcast by attributes; `consumed_inputs` is a hint without meaning.
-LEGACY_ATTRIBUTES = frozenset({"axis", "broadcast", "consumed_inputs"})
 _BROADCASTING_OPSET = 7
 
 
@@ -25,7 +21,6 @@ def unary(onnx: str, openvino: str, *, opset: int = 1, tolerance: str = "exact",
         "same",
         same_to_openvino(openvino, opset),
         same_to_onnx(onnx),
-        onnx_attributes=frozenset({"consumed_inputs"}),
         openvino_versions=(opset, 0),
         tolerance=tolerance,
         limits=limits,
@@ -65,8 +60,6 @@ def binary(onnx: str, openvino: str, *, opset: int = 1, tolerance: str = "exact"
         "same",
         to_openvino,
         to_onnx,
-        onnx_attributes=LEGACY_ATTRIBUTES,
-        openvino_attributes=BROADCAST_DEFAULTS,
         openvino_versions=(opset, 0),
         tolerance=tolerance,
         limits=limits,
@@ -93,6 +86,8 @@ def broadcast_operands(site: OnnxSite) -> list[Tensor]:
     """The operands of a binary OpenVINO operation, the second one reshaped where `pdpd` aligns it by an axis."""
     a, b = site.inputs()
     mode = site.text(BROADCAST).lower()
+    # Only pdpd has an axis, and a scalar has no place.
+    site.ignore(PDPD_AXIS)
     if mode in ("numpy", "none", "explicit") or (mode == "pdpd" and site.rank(1) == 0):
         return [a, b]
     if mode != "pdpd":
@@ -140,8 +135,6 @@ def variadic(onnx: str, openvino: str, *, tolerance: str = "exact", limits: str 
         "variadic to chain",
         to_openvino,
         to_onnx,
-        onnx_attributes=frozenset({"consumed_inputs"}),
-        openvino_attributes=BROADCAST_DEFAULTS,
         tolerance=tolerance,
         limits=limits,
     )

@@ -130,25 +130,24 @@ def _non_zero_to_onnx(site: OnnxSite) -> None:
 ROWS: tuple[Row, ...] = (
     Row(
         "Shape", "ShapeOf", "custom", _shape_to_openvino, _shape_of_to_onnx,
-        onnx_attributes=frozenset({"start", "end"}), openvino_attributes={"output_type": None},
     ),
     Row("Size", "ReduceProd", "custom", _size_to_openvino, None),
     Row(
         "ConstantOfShape", "Broadcast", "custom", _constant_of_shape_to_openvino, None,
-        onnx_attributes=frozenset({"value"}), onnx_versions=(9, 0),
+        onnx_versions=(9, 0),
     ),
     Row(
         "Range", "Range", "custom", _range_to_openvino, _range_to_onnx, onnx_versions=(11, 0),
-        openvino_attributes={"output_type": None}, tolerance="1e-6 relative for floats",
+        tolerance="1e-6 relative for floats",
         limits="Of an OpenVINO Range whose result is of another type than its float operands there is no form in ONNX.",
     ),
     Row(
-        "EyeLike", "Eye", "custom", _eye_like_to_openvino, _eye_to_onnx, onnx_attributes=frozenset({"dtype", "k"}),
-        onnx_versions=(9, 0), openvino_attributes={"output_type": None}, openvino_versions=(9, 0),
+        "EyeLike", "Eye", "custom", _eye_like_to_openvino, _eye_to_onnx,
+        onnx_versions=(9, 0), openvino_versions=(9, 0),
         limits="A diagonal computed at run time has no form in ONNX.",
     ),
     Row(
         "NonZero", "NonZero", "same", _non_zero_to_openvino, _non_zero_to_onnx, onnx_versions=(9, 0),
-        openvino_attributes={"output_type": "i64"}, openvino_versions=(3, 0),
+        openvino_versions=(3, 0),
     ),
 )  # fmt: skip

@@ -96,17 +96,16 @@ def _flat_batches(site: OnnxSite, tensor: Tensor, batch_dims: int) -> Tensor:
 ROWS: tuple[Row, ...] = (
     Row(
         "Gather", "Gather", "attribute to input", _gather_to_openvino, _gather_to_onnx,
-        onnx_attributes=frozenset({"axis"}), openvino_attributes={"batch_dims": "0"},
         limits=f"{_OUT_OF_RANGE}; so are negative ones in OpenVINO's versions 1 and 7.",
     ),
     Row(
         "GatherElements", "GatherElements", "same", _gather_elements_to_openvino, _gather_elements_to_onnx,
-        onnx_attributes=frozenset({"axis"}), openvino_attributes={"axis": "0"}, openvino_versions=(6, 0),
+        openvino_versions=(6, 0),
         limits=f"{_OUT_OF_RANGE}.",
     ),
     Row(
         "GatherND", "GatherND", "same", _gather_nd_to_openvino, _gather_nd_to_onnx,
-        onnx_attributes=frozenset({"batch_dims"}), openvino_attributes={"batch_dims": "0"}, openvino_versions=(5, 0),
+        openvino_versions=(5, 0),
         limits=f"{_OUT_OF_RANGE}.",
     ),
 )  # fmt: skip

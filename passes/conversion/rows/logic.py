@@ -12,8 +12,6 @@ from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row, ToOnnx
 from maxfold.passes.conversion.rows.forms import (
     BROADCAST,
-    BROADCAST_DEFAULTS,
-    LEGACY_ATTRIBUTES,
     binary,
     broadcast_operands,
     same_to_onnx,
@@ -42,10 +40,6 @@ _SHIFT_LIMITS = (
 )
 
 
-def _logical(onnx: str, openvino: str, opset: int = 1) -> Row:
-    return replace(binary(onnx, openvino, opset=opset), onnx_attributes=LEGACY_ATTRIBUTES - {"consumed_inputs"})
-
-
 def _bitwise(onnx: str, logical: str) -> Row:
     def to_onnx(site: OnnxSite) -> None:
         site.result(site.add(logical if site.kind(0) == "bool" else onnx, broadcast_operands(site)))
@@ -53,7 +47,6 @@ def _bitwise(onnx: str, logical: str) -> Row:
     return replace(
         binary(onnx, onnx, opset=13, limits=_BITWISE_LIMITS),
         to_onnx=to_onnx,
-        onnx_attributes=frozenset(),
         onnx_versions=(18, 0),
     )
 
@@ -132,8 +125,6 @@ def _shift(direction: str, *, is_main: bool) -> Row:
         "custom",
         _shift_to_openvino if is_main else None,
         _shift_to_onnx(direction),
-        onnx_attributes=frozenset({"direction"}) if is_main else frozenset(),
-        openvino_attributes=BROADCAST_DEFAULTS,
         onnx_versions=(11, 0),
         openvino_versions=(15, 0),
         limits=_SHIFT_LIMITS,
@@ -141,10 +132,10 @@ def _shift(direction: str, *, is_main: bool) -> Row:
 
 
 ROWS: tuple[Row, ...] = (
-    _logical("And", "LogicalAnd"),
-    _logical("Or", "LogicalOr"),
+    binary("And", "LogicalAnd"),
+    binary("Or", "LogicalOr"),
     # Written as OpenVINO writes it; it reads operator set 1 as well.
-    replace(_logical("Xor", "LogicalXor", opset=2), openvino_versions=(1, 0)),
+    replace(binary("Xor", "LogicalXor", opset=2), openvino_versions=(1, 0)),
     Row("Not", "LogicalNot", "renamed", same_to_openvino("LogicalNot", 1), same_to_onnx("Not")),
     _bitwise("BitwiseAnd", "And"),
     _bitwise("BitwiseOr", "Or"),

@@ -48,6 +48,8 @@ def _require_inference(site: OpenvinoSite) -> None:
         is_training = not site.attribute("is_test", 0)
     if is_training or any(site.has_output(index) for index in range(1, site.output_count)):
         raise UnsupportedError("it is in training mode")
+    # How training keeps its statistics.
+    site.ignore("momentum")
 
 
 def _elementwise_batch(site: OpenvinoSite, operands: list[Tensor], epsilon: float, dtype: DType) -> Tensor:
@@ -179,6 +181,8 @@ def _mvn_to_onnx(site: OnnxSite) -> None:
     data, dtype, back = widened(site)
     centred = site.add("Sub", [data, _mean(site, data, axes)])
     if not site.flag("normalize_variance"):
+        # They belong to the division that is not made.
+        site.ignore("eps", "eps_mode")
         site.result(narrowed(site, centred, back))
         return
     variance = _mean(site, site.add("Mul", [centred, centred]), axes)
@@ -207,46 +211,37 @@ def _mvn_axes(site: OnnxSite) -> list[int]:
     if site.version >= 6:
         axes = site.integers_of(1, "its axes")
     else:
-        axes = site.integers("reduction_axes") or list(range(1 if site.flag("across_channels") else 2, site.rank(0)))
+        first = 1 if site.flag("across_channels") else 2
+        axes = site.integers("reduction_axes") or list(range(first, site.rank(0)))
     if not axes:
         raise UnsupportedError("it has no axes")
     return axes
 
 
 _ROUNDING = "Sums are made in another order."
-_MVN: dict[str, str | None] = {
-    "eps": "0", "normalize_variance": "false", "eps_mode": "INSIDE_SQRT", "across_channels": "false",
-    "reduction_axes": "",
-}  # fmt: skip
-_EPSILON: dict[str, str | None] = {"epsilon": "0"}
 
 ROWS: tuple[Row, ...] = (
     Row(
         "BatchNormalization", "BatchNormInference", "custom", _batch_to_openvino, _batch_to_onnx,
-        onnx_attributes=frozenset({"consumed_inputs", "epsilon", "is_test", "momentum", "spatial", "training_mode"}),
-        openvino_attributes=_EPSILON, tolerance="relative 1e-4, absolute 1e-6", limits="Training mode is refused.",
+        tolerance="relative 1e-4, absolute 1e-6", limits="Training mode is refused.",
     ),
     Row(
         "InstanceNormalization", "MVN", "custom", _instance_to_openvino, None,
-        onnx_attributes=frozenset({"consumed_inputs", "epsilon"}), openvino_attributes=_MVN, openvino_versions=(6, 0),
+        openvino_versions=(6, 0),
         tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
     ),
     Row(
         "LayerNormalization", "MVN", "custom", _layer_to_openvino, None,
-        onnx_attributes=frozenset({"axis", "epsilon", "stash_type"}),
-        openvino_attributes=_MVN, openvino_versions=(6, 0),
+        openvino_versions=(6, 0),
         tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
     ),
     Row(
         "MeanVarianceNormalization", "MVN", "custom", _mean_variance_to_openvino, _mvn_to_onnx,
-        onnx_attributes=frozenset({"axes"}),
-        openvino_attributes=_MVN,
         tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
     ),
     Row(
         "GroupNormalization", "GroupNormalization", "custom", _group_to_openvino, _group_to_onnx,
-        onnx_attributes=frozenset({"epsilon", "num_groups", "stash_type"}),
-        openvino_attributes={"num_groups": None, "epsilon": "0"}, openvino_versions=(12, 0),
+        openvino_versions=(12, 0),
         tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
     ),
 )  # fmt: skip

@@ -68,19 +68,17 @@ def _odd(size: int) -> int:
 ROWS: tuple[Row, ...] = (
     Row(
         "LpNormalization", "ReduceL2", "custom", _lp_to_openvino, None,
-        onnx_attributes=frozenset({"axis", "p"}),
-        openvino_attributes={"keep_dims": "false"}, openvino_versions=(4, 0), tolerance="relative 1e-5",
+        openvino_versions=(4, 0), tolerance="relative 1e-5",
         limits="p is 1 or 2.",
     ),
     Row(
         "Div", "NormalizeL2", "custom", None, _normalize_to_onnx,
-        openvino_attributes={"eps": "0", "eps_mode": "add"}, tolerance="relative 1e-5",
+        tolerance="relative 1e-5",
         limits="Axes must be known and not empty.",
     ),
     Row(
         "LRN", "LRN", "custom", _lrn_to_openvino, _lrn_to_onnx,
-        onnx_attributes=frozenset({"alpha", "beta", "bias", "size"}),
-        openvino_attributes={"alpha": "0", "beta": "0", "bias": "0", "size": "0"}, tolerance="relative 1e-4",
+        tolerance="relative 1e-4",
         limits="Over channels, of an odd size.",
     ),
 )  # fmt: skip

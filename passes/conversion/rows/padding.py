@@ -30,6 +30,8 @@ def _pad_to_openvino(site: OpenvinoSite) -> None:
     mode = site.attribute("mode", "constant")
     if mode not in _MODES:
         raise UnsupportedError(f"its mode {mode!r} does not exist in OpenVINO")
+    # Only the mode constant has one.
+    site.ignore("value")
     bounds = _begin_and_end(site)
     if mode == "reflect" and 0 in (site.shape(0) or ()):
         # OpenVINO does not read it, not even where nothing is added.
@@ -132,7 +134,6 @@ def _pads(site: OnnxSite) -> Tensor:
 ROWS: tuple[Row, ...] = (
     Row(
         "Pad", "Pad", "custom", _pad_to_openvino, _pad_to_onnx,
-        onnx_attributes=frozenset({"paddings", "pads", "mode", "value"}), openvino_attributes={"pad_mode": "constant"},
         limits="ONNX has no mode symmetric, OpenVINO no mode wrap. A value computed at run time becomes a Select.",
     ),
 )  # fmt: skip

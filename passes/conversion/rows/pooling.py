@@ -45,6 +45,8 @@ def _max_to_onnx(site: OnnxSite) -> None:
         **window.onnx(), "dilations": window.dilations, "kernel_shape": kernel, "ceil_mode": int(is_ceil)
     }  # fmt: skip
     if not is_used(site, 1):
+        # They are about indices.
+        site.ignore("axis", "index_element_type")
         site.result(site.add("MaxPool", [site.input(0)], attributes))
         return
     values, indices = site.add("MaxPool", [site.input(0)], attributes, outputs=2)
@@ -248,12 +250,6 @@ def _global_lp(site: OpenvinoSite) -> None:
     site.result(site.add(f"ReduceL{int(p)}", [site.input(0), axes], {"keep_dims": True}, opset=4))
 
 
-_ATTRIBUTES = frozenset({"auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"})
-_DEFAULTS: dict[str, str | None] = {
-    "strides": None, "pads_begin": "", "pads_end": "", "kernel": None, "rounding_type": "floor", "auto_pad": "explicit",
-    "dilations": "",
-}  # fmt: skip
-_KEEP: dict[str, str | None] = {"keep_dims": "false"}
 _CEIL = (
     "OpenVINO's rounding_type 'ceil' is refused where it leaves a window wholly in the padding. From ONNX, a window "
     "larger than its padded input is refused unless ceil_mode makes a result of it."
@@ -262,23 +258,19 @@ _CEIL = (
 ROWS: tuple[Row, ...] = (
     Row(
         "MaxPool", "MaxPool", "custom", _max_to_openvino, _max_to_onnx,
-        onnx_attributes=_ATTRIBUTES | {"storage_order"},
-        openvino_attributes={**_DEFAULTS, "index_element_type": "i64", "axis": "0"},
         limits=f"{_CEIL} Indices by storage_order 1 are refused.",
     ),
     Row(
         "AveragePool", "AvgPool", "custom", _average_to_openvino, _average_to_onnx,
-        onnx_attributes=_ATTRIBUTES | {"count_include_pad"},
-        openvino_attributes={**_DEFAULTS, "exclude-pad": "true"}, tolerance="relative 1e-5", limits=_CEIL,
+        tolerance="relative 1e-5", limits=_CEIL,
     ),
     Row(
         "GlobalAveragePool", "ReduceMean", "custom", _global("ReduceMean"), None,
-        openvino_attributes=_KEEP, tolerance="relative 1e-5",
+        tolerance="relative 1e-5",
     ),
-    Row("GlobalMaxPool", "ReduceMax", "custom", _global("ReduceMax"), None, openvino_attributes=_KEEP),
+    Row("GlobalMaxPool", "ReduceMax", "custom", _global("ReduceMax"), None),
     Row(
-        "GlobalLpPool", "ReduceL2", "custom", _global_lp, None, onnx_attributes=frozenset({"p"}),
-        openvino_attributes=_KEEP,
+        "GlobalLpPool", "ReduceL2", "custom", _global_lp, None,
         openvino_versions=(4, 0), tolerance="relative 1e-5", limits="p is 1 or 2.",
     ),
 )  # fmt: skip

@@ -7,7 +7,6 @@ from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
-from maxfold.passes.conversion.rows.unary import LEGACY_HINT
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Shape
@@ -77,7 +76,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _leaky_relu_to_openvino,
         None,
-        onnx_attributes=LEGACY_HINT | {"alpha"},
     ),
     Row(
         "PRelu",
@@ -85,7 +83,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _to_openvino,
         _to_onnx,
-        onnx_attributes=LEGACY_HINT,
         limits="A slope of one dimension is reshaped where the two sides would lay it along different axes. "
         "A constant slope of one element becomes LeakyRelu.",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import REQUIRED, Row
+from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.operands import (
     INT64_MIN,
     int64_tensor,
@@ -122,31 +122,25 @@ def _einsum_to_onnx(site: OnnxSite) -> None:
 ROWS: tuple[Row, ...] = (
     Row(
         "CumSum", "CumSum", "same", _cum_sum_to_openvino, _cum_sum_to_onnx, onnx_versions=(11, 0),
-        onnx_attributes=frozenset({"exclusive", "reverse"}), openvino_versions=(3, 0),
-        openvino_attributes={"exclusive": "false", "reverse": "false"},
+        openvino_versions=(3, 0),
     ),
     Row(
         "ReverseSequence", "ReverseSequence", "renamed", _reverse_sequence_to_openvino, _reverse_sequence_to_onnx,
-        onnx_attributes=frozenset({"batch_axis", "time_axis"}), onnx_versions=(10, 0),
-        openvino_attributes={"batch_axis": "0", "seq_axis": "1"},
+        onnx_versions=(10, 0),
         limits="ONNX knows sequences along the first two axes only.",
     ),
-    Row("Slice", "Reverse", "custom", None, _reverse_to_onnx, openvino_attributes={"mode": "index"}),
+    Row("Slice", "Reverse", "custom", None, _reverse_to_onnx),
     Row(
         "DepthToSpace", "DepthToSpace", "renamed", _blocks_to_openvino, _depth_to_space_to_onnx,
-        onnx_attributes=frozenset({"blocksize", "mode"}),
-        openvino_attributes={"block_size": REQUIRED, "mode": "blocks_first"},
         limits="ONNX has images of two dimensions only.",
     ),
     Row(
         "SpaceToDepth", "SpaceToDepth", "renamed", _blocks_to_openvino, _space_to_depth_to_onnx,
-        onnx_attributes=frozenset({"blocksize", "mode"}),
-        openvino_attributes={"block_size": REQUIRED, "mode": "blocks_first"},
         limits="ONNX has images of two dimensions only.",
     ),
     Row(
-        "Einsum", "Einsum", "same", _einsum_to_openvino, _einsum_to_onnx, onnx_attributes=frozenset({"equation"}),
-        onnx_versions=(12, 0), openvino_attributes={"equation": REQUIRED}, openvino_versions=(7, 0),
+        "Einsum", "Einsum", "same", _einsum_to_openvino, _einsum_to_onnx,
+        onnx_versions=(12, 0), openvino_versions=(7, 0),
         tolerance="1e-5 relative",
     ),
 )  # fmt: skip

@@ -12,8 +12,6 @@ from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.versions import needs_opset
 
-_ATTRIBUTES = frozenset({"axes", "keepdims", "noop_with_empty_axes"})
-_OPENVINO_ATTRIBUTES: dict[str, str | None] = {"keep_dims": "false"}
 # The operator set from which ONNX has the axes as an input.
 _AXES_INPUT = {"ReduceSum": 13}
 _AXES_INPUT_OF_OTHERS = 18
@@ -35,9 +33,11 @@ def _reduction(onnx: str, body: _Body) -> ToOpenvino:
 
 def _axes(site: OpenvinoSite, onnx: str) -> Tensor | None:
     """The axes as a tensor of the target that is never empty; None where nothing is reduced."""
-    if "axes" in site.node.attrs:
-        listed = list(site.attribute("axes"))
-        return site.constant(listed, "int64") if listed else _no_axes(site)
+    # It is about a node without axes.
+    site.ignore("noop_with_empty_axes")
+    listed = site.attribute("axes")
+    if listed is not None:
+        return site.constant(list(listed), "int64") if listed else _no_axes(site)
     if not site.has_input(1):
         return _no_axes(site)
     shape = site.shape(1)
@@ -202,8 +202,6 @@ def _row(onnx: str, openvino: str, body: _Body, *, returns: bool = True, since: 
         "attribute to input",
         _reduction(onnx, body),
         _to_onnx(onnx) if returns else None,
-        onnx_attributes=_ATTRIBUTES,
-        openvino_attributes=_OPENVINO_ATTRIBUTES,
         openvino_versions=(since, 0),
         tolerance="relative 1e-5",
         limits=limits,
@@ -217,8 +215,6 @@ def _logical_row(onnx: str, openvino: str) -> Row:
         "attribute to input",
         None,
         _logical_to_onnx(onnx),
-        onnx_attributes=_ATTRIBUTES,
-        openvino_attributes=_OPENVINO_ATTRIBUTES,
     )
 
 
@@ -229,14 +225,6 @@ def _arg_row(onnx: str, mode: str) -> Row:
         "custom",
         _arg(mode),
         None,
-        onnx_attributes=frozenset({"axis", "keepdims", "select_last_index"}),
-        openvino_attributes={
-            "axis": "0",
-            "mode": "max",
-            "sort": None,
-            "index_element_type": "i32",
-            "stable": "false",
-        },
         openvino_versions=(11, 0),
         limits="NaN is found in ONNX; OpenVINO's CPU finds another element.",
     )

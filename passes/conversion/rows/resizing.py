@@ -160,8 +160,9 @@ def _interpolate_to_onnx(site: OnnxSite) -> None:
     attributes: dict[str, object] = {"mode": _ONNX_MODES[mode], "coordinate_transformation_mode": coordinates}
     if mode == "nearest":
         attributes["nearest_mode"] = nearest
+    coefficient = site.floating("cube_coeff")
     if mode == "cubic":
-        attributes["cubic_coeff_a"] = site.floating("cube_coeff")
+        attributes["cubic_coeff_a"] = coefficient
     given, axes = _sizes_or_scales(site)
     none = site.omitted()
     site.result(site.add("Resize", [site.input(0), none, *given], {**attributes, **axes}))
@@ -232,25 +233,13 @@ _LIMITS = (
     "bilinear_pillow, bicubic_pillow, half_pixel_symmetric, tf_crop_and_resize and simple."
 )
 
-_INTERPOLATE: dict[str, str | None] = {
-    "mode": "nearest", "shape_calculation_mode": "sizes", "coordinate_transformation_mode": "half_pixel",
-    "nearest_mode": "round_prefer_floor", "antialias": "false", "pads_begin": "", "pads_end": "",
-    "cube_coeff": "-0.75",
-}  # fmt: skip
-
 ROWS: tuple[Row, ...] = (
     Row(
         "Resize", "Interpolate", "custom", _resize_to_openvino, _interpolate_to_onnx,
-        onnx_attributes=frozenset({
-            "antialias", "axes", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside",
-            "extrapolation_value", "keep_aspect_ratio_policy", "mode", "nearest_mode",
-        }),
-        openvino_attributes=_INTERPOLATE,
         onnx_versions=(10, 0), openvino_versions=(4, 0), tolerance="relative 1e-4, absolute 1e-5", limits=_LIMITS,
     ),
     Row(
         "Upsample", "Interpolate", "custom", _upsample_to_openvino, None,
-        onnx_attributes=frozenset({"height_scale", "mode", "scales", "width_scale"}),
-        openvino_attributes=_INTERPOLATE, openvino_versions=(11, 0), limits="Coordinates are divided by the scales.",
+        openvino_versions=(11, 0), limits="Coordinates are divided by the scales.",
     ),
 )  # fmt: skip

@@ -53,7 +53,8 @@ def _elements_to_openvino(site: OpenvinoSite) -> None:
 
 def _elements_to_onnx(site: OnnxSite) -> None:
     attributes = _reduction_to_onnx(site, _ELEMENTS_REDUCING)
-    if attributes and not site.flag("use_init_val"):
+    includes = site.flag("use_init_val")
+    if attributes and not includes:
         raise UnsupportedError("its use_init_val 'false' does not exist in ONNX")
     axis = one_integer(site, 3, "its axis")
     operands = [site.input(0), int64_tensor(site, 1), site.input(2)]
@@ -90,16 +91,16 @@ def _update_to_onnx(site: OnnxSite) -> None:
 ROWS: tuple[Row, ...] = (
     Row(
         "ScatterElements", "ScatterElementsUpdate", "attribute to input", _elements_to_openvino, _elements_to_onnx,
-        onnx_attributes=frozenset({"axis", "reduction"}), onnx_versions=(11, 0),
-        openvino_attributes={"reduction": "none", "use_init_val": "true"}, openvino_versions=(3, 0), limits=_DUPLICATES,
+        onnx_versions=(11, 0),
+        openvino_versions=(3, 0), limits=_DUPLICATES,
     ),
     Row(
         "Scatter", "ScatterElementsUpdate", "attribute to input", _elements_to_openvino, None,
-        onnx_attributes=frozenset({"axis"}), onnx_versions=(9, 10), limits=_DUPLICATES,
+        onnx_versions=(9, 10), limits=_DUPLICATES,
     ),
     Row(
         "ScatterND", "ScatterNDUpdate", "renamed", _nd_to_openvino, _nd_to_onnx,
-        onnx_attributes=frozenset({"reduction"}), onnx_versions=(11, 0), openvino_attributes={"reduction": "none"},
+        onnx_versions=(11, 0),
         openvino_versions=(4, 0), limits=_DUPLICATES,
     ),
     Row(

@@ -36,6 +36,8 @@ def _top_k_to_openvino(site: OpenvinoSite) -> None:
         count: Tensor = site.constant(site.attribute("k"), "int64")
     else:
         count = openvino_scalar(site, 1)
+    # It leaves the order open, which then may be this one.
+    site.ignore("sorted")
     axis = site.attribute("axis", -1)
     largest = site.attribute("largest", 1) if site.opset >= _TOP_K_LARGEST else 1
     data = {
@@ -49,6 +51,8 @@ def _top_k_to_onnx(site: OnnxSite) -> None:
     mode, sort = site.text("mode").lower(), site.text("sort").lower()
     if mode not in ("max", "min") or sort not in ("value", "index", "none"):
         raise UnsupportedError(f"its mode {mode!r} with sort {sort!r} is not covered")
+    # ONNX says itself which of equal values come first.
+    site.ignore("stable")
     axis = site.integer("axis")
     attributes = {"axis": axis, "largest": int(mode == "max"), "sorted": 1}
     count = int64_vector(site, 1)
@@ -156,6 +160,7 @@ def _trilu_to_openvino(site: OpenvinoSite) -> None:
     dtype = site.dtype(0)
     if dtype is None:
         raise UnsupportedError("its element type is not known")
+    compare = "GreaterEqual" if site.attribute("upper", 1) else "LessEqual"
     shape = site.shape(0)
     if shape is not None and 0 in shape and None not in shape:
         # Nothing to choose, and OpenVINO's CPU writes beyond its memory where it tries.
@@ -167,7 +172,6 @@ def _trilu_to_openvino(site: OpenvinoSite) -> None:
     rows = site.add("Unsqueeze", [rows, one])
     distance = site.add("Subtract", [columns, rows], _NUMPY)
     diagonal = openvino_scalar(site, 1) if site.has_input(1) else zero
-    compare = "GreaterEqual" if site.attribute("upper", 1) else "LessEqual"
     mask = site.add(compare, [distance, diagonal], _NUMPY)
     site.result(site.add("Select", [mask, site.input(0), site.constant(0, dtype.numpy)], _NUMPY))
 
@@ -184,24 +188,19 @@ _TIES = "Of equal values OpenVINO may take any unless it is told to be stable; w
 ROWS: tuple[Row, ...] = (
     Row(
         "TopK", "TopK", "custom", _top_k_to_openvino, _top_k_to_onnx,
-        onnx_attributes=frozenset({"axis", "k", "largest", "sorted"}),
-        openvino_attributes={
-            "axis": "0", "mode": "max", "sort": "none", "index_element_type": "i32", "stable": "false",
-        },
         limits=_TIES,
     ),
     Row(
         "Unique", "Unique", "attribute to input", _unique_to_openvino, _unique_to_onnx,
-        onnx_attributes=frozenset({"axis", "sorted"}), onnx_versions=(11, 0),
-        openvino_attributes={"sorted": "true", "index_element_type": "i64", "count_element_type": "i64"},
+        onnx_versions=(11, 0),
         openvino_versions=(10, 0),
     ),
     Row(
-        "OneHot", "OneHot", "custom", _one_hot_to_openvino, _one_hot_to_onnx, onnx_attributes=frozenset({"axis"}),
-        onnx_versions=(9, 0), openvino_attributes={"axis": "0", "negative_indices_mode": "ignore_negative"},
+        "OneHot", "OneHot", "custom", _one_hot_to_openvino, _one_hot_to_onnx,
+        onnx_versions=(9, 0),
     ),
     Row(
-        "Trilu", "Select", "custom", _trilu_to_openvino, None, onnx_attributes=frozenset({"upper"}),
+        "Trilu", "Select", "custom", _trilu_to_openvino, None,
         onnx_versions=(14, 0), limits="OpenVINO's CPU crashes on tensors without elements of unknown shape.",
     ),
 )  # fmt: skip

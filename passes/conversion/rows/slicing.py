@@ -9,7 +9,7 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import REQUIRED, Row
+from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.operands import (
     INT64_MAX,
     INT64_MIN,
@@ -76,6 +76,9 @@ def _strided_slice_to_onnx(site: OnnxSite) -> None:
         bounds = _known_bounds(site, plan) or _computed_bounds(site, plan, count)
         starts, ends, steps = bounds
         result = site.add("Slice", [result, starts, ends, site.constant(plan.axes, "int64"), steps])
+    else:
+        # They are about what is cut.
+        site.ignore("begin_mask", "end_mask")
     if plan.dropped:
         result = site.add("Squeeze", [result, site.constant(plan.dropped, "int64")])
     if plan.added:
@@ -193,14 +196,11 @@ def _where(site: OnnxSite, mask: Sequence[bool], chosen: Tensor, otherwise: Tens
 ROWS: tuple[Row, ...] = (
     Row(
         "Slice", "Slice", "custom", _slice_to_openvino, _slice_to_onnx,
-        onnx_attributes=frozenset({"starts", "ends", "axes"}), openvino_versions=(8, 0),
+        openvino_versions=(8, 0),
         limits="Steps that are left out need starts of known length.",
     ),
     Row(
         "Slice", "StridedSlice", "custom", None, _strided_slice_to_onnx,
-        openvino_attributes={
-            "begin_mask": REQUIRED, "end_mask": "", "new_axis_mask": "", "shrink_axis_mask": "", "ellipsis_mask": "",
-        },
         limits="Needs a begin of known length and constant strides.",
     ),
 )  # fmt: skip

@@ -95,7 +95,7 @@ def _hardmax(site: OpenvinoSite, x: Tensor, axis: int) -> Tensor:
 def _to_onnx(operator: str) -> ToOnnx:
     def convert(site: OnnxSite) -> None:
         is_first_version = operator == "Softmax" and site.version < _NEGATIVE_AXIS_VERSION
-        axis = 0 if is_first_version and "axis" not in site.node.attrs else site.integer("axis")
+        axis = site.integer("axis")
         if axis < 0 and is_first_version:
             raise UnsupportedError(f"its axis {axis} is negative, which its version does not have")
         site.result(site.add(operator, site.inputs(), {"axis": axis}))
@@ -112,8 +112,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _along_axis(_softmax),
         _to_onnx("Softmax"),
-        onnx_attributes=frozenset({"axis"}),
-        openvino_attributes={"axis": "1"},
         tolerance=APPROXIMATE,
         limits=_FLATTENED,
     ),
@@ -123,8 +121,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _along_axis(_log_softmax),
         _to_onnx("LogSoftmax"),
-        onnx_attributes=frozenset({"axis"}),
-        openvino_attributes={"axis": "1"},
         openvino_versions=(5, 0),
         tolerance=APPROXIMATE,
         limits=_FLATTENED,
@@ -135,7 +131,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _along_axis(_hardmax),
         None,
-        onnx_attributes=frozenset({"axis"}),
         limits=f"Becomes ReduceMax, CumSum and comparisons. All are 0 where one is NaN. {_FLATTENED}",
     ),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import REQUIRED, Row
+from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.operands import (
     int64_vector,
     moved_operand,
@@ -112,11 +112,9 @@ def _lengths(site: OnnxSite, axis: int) -> Tensor:
 ROWS: tuple[Row, ...] = (
     Row(
         "Concat", "Concat", "same", _concat_to_openvino, _concat_to_onnx,
-        onnx_attributes=frozenset({"axis"}), openvino_attributes={"axis": "0"},
     ),
     Row(
         "Split", "Split", "custom", _split_to_openvino, _split_to_onnx,
-        onnx_attributes=frozenset({"axis", "split", "num_outputs"}), openvino_attributes={"num_splits": REQUIRED},
         limits="num_outputs of a dimension that is not known is refused: its last part may be smaller.",
     ),
     Row("Split", "VariadicSplit", "attribute to input", None, _variadic_split_to_onnx),

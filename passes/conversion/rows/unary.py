@@ -16,7 +16,6 @@ from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 _FLOATS_ONLY = "ONNX has it for floating-point types only."
 APPROXIMATE = "1e-5 relative"
 # Operators of the first operator set had this hint, which means nothing.
-LEGACY_HINT = frozenset({"consumed_inputs"})
 # IsInf takes other types than float and double from here on.
 _ALL_FLOATS_OPSET = 20
 _HALF_EVEN, _HALF_AWAY = "half_to_even", "half_away_from_zero"
@@ -29,23 +28,19 @@ def unary_row(
     opset: int = 1,
     *,
     to_onnx: ToOnnx | None = None,
-    has_hint: bool = True,
     tolerance: str = "exact",
     limits: str = "",
 ) -> Row:
     """A row without attributes.
 
-    `since` and `opset` are the operator sets of ONNX and OpenVINO that introduced it. Operators of ONNX's first
-    operator set have the hint `consumed_inputs` there, unless `has_hint` is false.
+    `since` and `opset` are the operator sets of ONNX and OpenVINO that introduced it.
     """
-    attributes = LEGACY_HINT if since == 1 and has_hint else frozenset()
     return Row(
         operator,
         openvino,
         "same" if operator == openvino else "renamed",
         same_to_openvino(openvino, opset),
         to_onnx or same_to_onnx(operator),
-        onnx_attributes=attributes,
         onnx_versions=(since, 0),
         openvino_versions=(opset, 0),
         tolerance=tolerance,
@@ -128,7 +123,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _round_to_openvino,
         _round_to_onnx,
-        openvino_attributes={"mode": _HALF_EVEN},
         onnx_versions=(11, 0),
         openvino_versions=(5, 0),
         limits="half_away_from_zero becomes Floor and a comparison; OpenVINO's CPU rounds 0.49999997 up there.",
@@ -139,7 +133,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _reciprocal_to_openvino,
         None,
-        onnx_attributes=LEGACY_HINT,
         tolerance="1e-6 relative",
     ),
     unary_row("Sqrt", "Sqrt", tolerance="1e-6 relative", limits=_FLOATS_ONLY),
@@ -169,8 +162,6 @@ ROWS: tuple[Row, ...] = (
         "same",
         _is_inf_to_openvino,
         _is_inf_to_onnx,
-        onnx_attributes=frozenset({"detect_negative", "detect_positive"}),
-        openvino_attributes={"detect_negative": "true", "detect_positive": "true"},
         onnx_versions=(10, 0),
         openvino_versions=(10, 0),
         limits="OpenVINO's CPU computes float64 in float32, where it finds no infinities.",

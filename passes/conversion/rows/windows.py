@@ -54,6 +54,8 @@ def onnx_window(site: OpenvinoSite, rank: int) -> Window:
     strides = _checked(site.attribute("strides"), "strides", rank, 1)
     dilations = _checked(site.attribute("dilations"), "dilations", rank, 1)
     mode = site.attribute("auto_pad", "NOTSET")
+    # Automatic padding, and none, go before it.
+    site.ignore("pads")
     if mode in _MODES:
         return Window(strides, dilations, [0] * rank, [0] * rank, _MODES[mode])
     if mode not in ("NOTSET", "VALID", ""):
@@ -69,6 +71,8 @@ def openvino_window(site: OnnxSite, rank: int, *, has_dilations: bool = True) ->
     listed = _integers(site, "dilations") if has_dilations else None
     dilations = _checked(listed, "dilations", rank, 1)
     mode = site.text("auto_pad").lower()
+    # Automatic padding, and none, go before them.
+    site.ignore("pads_begin", "pads_end")
     if mode in _ONNX_MODES:
         return Window(strides, dilations, [0] * rank, [0] * rank, mode)
     if mode not in ("explicit", "notset", "valid"):

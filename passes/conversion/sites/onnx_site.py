@@ -18,6 +18,7 @@ from maxfold.model.dtypes import DType, from_onnx
 from maxfold.model.graph import Constant, Node, Tensor, new_variable
 from maxfold.model.onnx_inference import infer_outputs
 from maxfold.model.openvino import text
+from maxfold.model.openvino.operations import OPERATIONS, operation
 from maxfold.passes.conversion.check import one_line
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.known import values_of
@@ -142,9 +143,9 @@ class OnnxSite(Site):
 
     _target: OnnxTarget
 
-    def __init__(self, node: Node, target: OnnxTarget, defaults: Mapping[str, str | None]) -> None:
+    def __init__(self, node: Node, target: OnnxTarget) -> None:
         super().__init__(node, target)
-        self._defaults = defaults
+        self._operation = operation(node.op, self.version)
 
     @property
     def opset(self) -> int:
@@ -179,7 +180,8 @@ class OnnxSite(Site):
 
     def text(self, name: str) -> str:
         """An attribute as text, its reader's default where the file does not have it."""
-        value = self.node.attrs.get(name, self._defaults.get(name))
+        self._seen.add(name)
+        value = self.node.attrs.get(name, self._default(name))
         if value is None:
             raise UnsupportedError(f"its attribute {name!r} is missing")
         try:
@@ -189,7 +191,19 @@ class OnnxSite(Site):
 
     def flag(self, name: str) -> bool:
         """A boolean attribute; a value that is none counts as the default."""
-        return text.boolean(self.text(name), (self._defaults.get(name) or "").lower() in ("true", "1"))
+        return text.boolean(self.text(name), text.boolean(self._default(name) or "", default=False))
+
+    def _default(self, name: str) -> str | None:
+        """What OpenVINO takes where an attribute is missing; a version that does not have it does what the default of a
+        later one says."""
+        versions = (self._operation, OPERATIONS[self.node.op][-1])
+        known = next(version.attributes[name] for version in versions if version and name in version.attributes)
+        return known.default
+
+    def _is_default(self, name: str) -> bool:
+        assert self._operation is not None
+        known = self._operation.attributes[name]
+        return not known.is_read or known.is_default(self.node.attrs[name])
 
     def integer(self, name: str) -> int:
         """An integer attribute."""

@@ -13,8 +13,10 @@ from maxfold.model.openvino.reader import join_names, split_names
 from maxfold.model.openvino.text import precision, spell
 from maxfold.model.view import View
 from maxfold.passes.conversion.check import check_name
+from maxfold.passes.conversion.defaults import is_default
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.sites.site import Shape, Site, Target
+from maxfold.passes.signature_table import HINT
 
 
 class OpenvinoSite(Site):
@@ -41,10 +43,14 @@ class OpenvinoSite(Site):
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """An attribute as a Python value. Raises `UnsupportedError` where it refers to a function's attribute."""
+        self._seen.add(name)
         value = self.node.attrs.get(name, default)
         if isinstance(value, gs.Node.AttributeRef):
             raise UnsupportedError(f"its attribute {name!r} refers to an attribute of a function")
         return value
+
+    def _is_default(self, name: str) -> bool:
+        return name == HINT or is_default(self.node.op, self.opset, name, self.node.attrs[name])
 
     def add(
         self, op: str, inputs: list[Tensor], data: dict[str, Any] | None = None, *, opset: int = 1, outputs: int = 1

@@ -68,6 +68,21 @@ class Site:
     def __init__(self, node: Node, target: Target) -> None:
         self.node = node
         self._target = target
+        # The attributes that the row has asked for, or does not care about.
+        self._seen: set[str] = set()
+
+    def ignore(self, *names: str) -> None:
+        """Says that attributes change nothing of what the row makes, whatever they are."""
+        self._seen.update(names)
+
+    def check_attributes(self) -> None:
+        """Raises `UnsupportedError` for an attribute that the row has not asked for and that is not at its default."""
+        for name in sorted(self.node.attrs.keys() - self._seen):
+            if not self._is_default(name):
+                raise UnsupportedError(f"its attribute {name!r} is not covered")
+
+    def _is_default(self, name: str) -> bool:
+        raise NotImplementedError
 
     @property
     def input_count(self) -> int:

@@ -1,0 +1,23 @@
+"""What an attribute of an ONNX operator is where a node does not have it."""
+
+from __future__ import annotations
+
+import functools
+
+import onnx
+
+
+def is_default(operator: str, opset: int, name: str, value: object) -> bool:
+    """Whether an attribute's value is what its operator's version takes where it is missing."""
+    default = _default(operator, opset, name)
+    return default is not None and type(value) is type(default) and value == default
+
+
+@functools.cache
+def _default(operator: str, opset: int, name: str) -> object:
+    """The default in the schema, None where it has none: a node without the attribute then does something else."""
+    default = onnx.defs.get_schema(operator, opset).attributes[name].default_value
+    if default.type == onnx.AttributeProto.UNDEFINED:
+        return None
+    value: object = onnx.helper.get_attribute_value(default)
+    return value.decode() if isinstance(value, bytes) else value
