@@ -31,15 +31,10 @@ from maxfold.passes.operands import (
 )
 from maxfold.passes.rule import Decline, Match, Rule, frozen
 from maxfold.passes.runtime_patterns import is_protected, why_protected
+from maxfold.passes.signed_zeros import if_nobody_can_tell
 
 # From this operator set on Add broadcasts as numpy does; before, by attributes and in one direction only.
 _BROADCASTING_OPSET = 7
-# Operators that give one result for both zeros. Relu is none: runtimes return the zero that they are given.
-_IGNORE_SIGN_OF_ZERO = frozenset((
-    "Abs", "Cos", "Cosh", "Equal", "Exp", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual",
-    "Sigmoid", "Softmax", "Softplus",
-))  # fmt: skip
-_MOST_CONSUMERS = 16
 # In exact mode floats are added up only to see whether the sum overflows, and that only up to this size.
 _COUNTED_BYTES = 64 * 1024
 
@@ -81,7 +76,7 @@ class CollectedConstants:
 
 @frozen
 class DropZero(Rule):
-    """x + 0 is x: for integers, and for floats where the zero is -0.0, or where nobody sees the sign of a zero.
+    """x + 0 is x: for integers, and for floats where the zero is -0.0, x never is, or nobody sees the sign of a zero.
 
     With `--math relaxed` also where somebody does.
 
@@ -124,10 +119,12 @@ def _drop(node: Node, constant: Constant, other: Tensor, view: View) -> Match | 
     match = bypassed(node, other, view) if blocked is None else Decline(blocked)
     if isinstance(match, Decline):
         return match
-    if is_float and not is_negative and view.math == "exact" and not _is_sign_of_zero_lost(node.outputs[0], view):
-        gain = 0 if _is_in_tree(node, view) else 1
-        return Decline("x + 0.0 is not x for x = -0.0; only with --math relaxed", relaxed_gain=gain)
-    return match
+    if not is_float or is_negative or view.math == "relaxed":
+        return match
+    gain = 0 if _is_in_tree(node, view) else 1
+    return if_nobody_can_tell(match, node, other, view) or Decline(
+        "x + 0.0 is not x for x = -0.0; only with --math relaxed", relaxed_gain=gain
+    )
 
 
 def _is_in_tree(node: Node, view: View) -> bool:
@@ -144,13 +141,6 @@ def goes_by_itself(node: Node, view: View) -> bool:
         for constant, other in (node.inputs, reversed(node.inputs))
         if not isinstance(other, Constant)
     )
-
-
-def _is_sign_of_zero_lost(tensor: Tensor, view: View) -> bool:
-    """Whether everybody who reads a tensor computes the same from -0.0 and +0.0."""
-    if view.is_graph_output(tensor) or view.use_count(tensor) > _MOST_CONSUMERS:
-        return False
-    return all(view.is_operator(node, node.op) and node.op in _IGNORE_SIGN_OF_ZERO for node in view.consumers(tensor))
 
 
 @frozen

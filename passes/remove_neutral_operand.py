@@ -12,6 +12,7 @@ from maxfold.passes.operands import all_equal_bits, keeps_shape
 from maxfold.passes.remove_no_op_reshape import has_dims_of
 from maxfold.passes.rule import Decline, Match
 from maxfold.passes.runtime_patterns import why_protected
+from maxfold.passes.signed_zeros import if_nobody_can_tell
 
 # What is neutral, and whether as the first operand too. Add has a pass of its own.
 _NEUTRAL: dict[str, tuple[object, bool]] = {
@@ -36,7 +37,8 @@ _WIDEST_POWER_BITS = 32
 class RemoveNeutralOperand(SingleRulePass):
     """x * 1, x / 1, x - 0, x ** 1, x and true, x or false, x xor false, and the like. Removes one node.
 
-    Exact for every number: -0.0 - 0.0 is -0.0. What is not exact is x - (-0.0), which needs `--math relaxed`.
+    Exact for every number: -0.0 - 0.0 is -0.0. What is not exact is x - (-0.0), where x may be
+    -0.0 and somebody can tell: that needs `--math relaxed`.
     """
 
     name: ClassVar[str] = "remove-neutral-operand"
@@ -76,9 +78,11 @@ def _without(node: Node, constant: Constant, other: Tensor, view: View) -> Match
     if protected is not None:
         return Decline(protected)
     match = bypassed(node, other, view)
-    if is_negative_zero and view.math == "exact" and not isinstance(match, Decline):
-        return Decline("x - (-0.0) is not x for x = -0.0; only with --math relaxed", relaxed_gain=1)
-    return match
+    if not is_negative_zero or view.math == "relaxed" or isinstance(match, Decline):
+        return match
+    return if_nobody_can_tell(match, node, other, view) or Decline(
+        "x - (-0.0) is not x for x = -0.0; only with --math relaxed", relaxed_gain=1
+    )
 
 
 def _is_power_exact(base: Tensor, view: View) -> bool:

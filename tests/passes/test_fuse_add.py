@@ -367,7 +367,9 @@ def test_two_results_stay_two() -> None:
         ("y = Relu(p)", False),
         ("y = Sigmoid(p)", True),
         ("q = Exp(p)\n r = Softmax(p)\n y = Add(q, r)", True),
-        ("q = Exp(p)\n r = Sqrt(p)\n y = Add(q, r)", False),
+        ("q = Exp(p)\n r = Sqrt(p)\n y = Mul(q, r)", False),
+        # One or more, and a zero of whatever sign.
+        ("q = Exp(p)\n r = Sqrt(p)\n y = Add(q, r)", True),
         ("y = Mul(p, x)", False),
     ],
 )
