@@ -52,6 +52,11 @@ class Run:
     error: str | None
 
 
+def tool_environment() -> dict[str, str]:
+    """The variables that tools see. They may keep what they compile: who installs a package has it compiled."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def run_process(command: list[str], folder: Path, timeout_seconds: float) -> tuple[float, float, str | None]:
     """Wall seconds, user + system CPU seconds (children included), and an error text or None."""
     log = folder / "log.txt"
@@ -61,6 +66,7 @@ def run_process(command: list[str], folder: Path, timeout_seconds: float) -> tup
         process = subprocess.Popen(
             command,
             cwd=folder,
+            env=tool_environment(),
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
