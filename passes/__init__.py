@@ -1,6 +1,7 @@
 """The rewrites: one file each, and this, the only list of them in their default order."""
 
 from maxfold.passes.bypass_expand import BypassExpand
+from maxfold.passes.declare_shapes import DeclareShapes
 from maxfold.passes.flatten_concats import FlattenConcats
 from maxfold.passes.flip_layouts import FlipLayouts
 from maxfold.passes.fold_constants import FoldConstants
@@ -146,6 +147,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     FuseActivations,
     RemoveDeadNodes,
     ShareConstants,
+    DeclareShapes,
 )
 
 __all__ = ["CATALOGUE", "DeclineRecord", "Pass", "PassResult", "Progress"]
