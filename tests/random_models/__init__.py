@@ -22,7 +22,7 @@ import onnx
 from onnx import ModelProto, helper
 
 from maxfold.passes.targets import TARGETS, Target
-from tests.random_models import choices, elementwise, idioms, layers, layouts, movement, shapes, targeted, traps
+from tests.random_models import choices, elementwise, fused, idioms, layers, layouts, movement, shapes, targeted, traps
 from tests.random_models.builder import Builder, Value, info
 from tests.random_models.control import control
 from tests.random_models.trial import Refused, Session, subgraphs
@@ -118,7 +118,10 @@ WHOLE = Kind(
 SHAPES = Kind(shapes.inputs, {**shapes.MAKERS, control: 2, choices.alike: 2})
 LAYOUTS = Kind(_inputs, {**layouts.MAKERS, movement.transpose: 1, control: 1})
 TARGETED = Kind(_inputs, {**targeted.MAKERS, elementwise.unary: 2, elementwise.arithmetic: 2, control: 1})
-KINDS = {"whole": WHOLE, "shapes": SHAPES, "layouts": LAYOUTS, "targeted": TARGETED}
+FUSED = Kind(
+    _inputs, {**fused.MAKERS, elementwise.unary: 2, elementwise.arithmetic: 2, movement.transpose: 1, control: 1}
+)
+KINDS = {"fused": FUSED, "whole": WHOLE, "shapes": SHAPES, "layouts": LAYOUTS, "targeted": TARGETED}
 
 
 def random_model(
@@ -177,9 +180,11 @@ def assemble(b: Builder) -> ModelProto:
         outputs = {item.name for item in graph.output}
         named = [value for name, value in made.items() if name not in outputs and b.chance(0.5)]
         graph.value_info.extend(info(value, _dims(b, value)) for value in named)
-    opset = helper.make_opsetid("", b.opset)
+    imports = [helper.make_opsetid("", b.opset)]
+    if any(node.domain == fused.DOMAIN for node in _nodes(graph)):
+        imports.append(helper.make_opsetid(fused.DOMAIN, 1))
     return helper.make_model(
-        graph, opset_imports=[opset], ir_version=b.random.choice((7, 8, 9) if b.opset < 21 else (10, 11))
+        graph, opset_imports=imports, ir_version=b.random.choice((7, 8, 9) if b.opset < 21 else (10, 11))
     )
 
 
@@ -195,8 +200,12 @@ def _dims(b: Builder, value: Value) -> list[int | str | None]:
 
 
 def _operators(graph: onnx.GraphProto) -> set[str]:
-    found = {node.op_type for node in graph.node}
+    return {node.op_type for node in _nodes(graph)}
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph, those in bodies too."""
     for node in graph.node:
+        yield node
         for inner in subgraphs(node):
-            found |= _operators(inner)
-    return found
+            yield from _nodes(inner)

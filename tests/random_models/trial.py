@@ -65,7 +65,9 @@ def run_nodes(
     inputs = [helper.make_tensor_value_info(name, kind, None) for name, kind in dtypes.items()]
     outputs = [ValueInfoProto(name=name) for name in results]
     graph = helper.make_graph(nodes, "trial", inputs, outputs)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    domains = dict.fromkeys(node.domain for node in nodes if node.domain)
+    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=8)
     try:
         session = Session(model)
         found = [session(feed) for feed in feeds]
