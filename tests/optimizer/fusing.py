@@ -1,4 +1,4 @@
-"""What ONNX Runtime makes of a model with all its optimizations, and whether it makes as much of our results."""
+"""What runtimes make of a model with all their optimizations, and whether ONNX Runtime makes as much of our results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import onnx
 import onnxruntime
+import openvino
 from onnx import ModelProto
 
 from maxfold.optimizer import optimize
@@ -26,6 +27,14 @@ def after_fusions(proto: ModelProto, path: Path) -> Counter[str]:
     options.optimized_model_filepath = str(path)
     onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return Counter(node.op_type for node in onnx.load(path).graph.node if node.op_type != "Constant")
+
+
+def openvino_operations(proto: ModelProto) -> list[str]:
+    """What OpenVINO's CPU runs, without what it does once to constants."""
+    core = openvino.Core()
+    compiled = core.compile_model(core.read_model(proto.SerializeToString()), "CPU")
+    kinds = [node.get_rt_info()["layerType"].astype(str) for node in compiled.get_runtime_model().get_ops()]
+    return [kind for kind in kinds if kind not in ("Const", "Input", "Output", "Reorder", "Transpose")]
 
 
 def assert_no_worse(source: ModelProto, folder: Path) -> None:

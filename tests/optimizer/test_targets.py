@@ -14,7 +14,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from maxfold.optimizer import optimize
 from maxfold.passes.targets import TARGETS, Target
-from tests.optimizer.fusing import after_fusions
+from tests.optimizer.fusing import after_fusions, openvino_operations
 from tests.passes.closeness import random_feeds
 from tests.random_models.checking import MODES
 from tests.run import assert_equal, in_onnxruntime
@@ -147,3 +147,53 @@ def test_unsigned_activations_become_symmetric_for_tensorrt(layer: str, block: s
         assert [zero_points[name] for name in points] == [np.int8(0)] * len(points)
         assert {zero_points[name].dtype for name in points} == {np.dtype(np.int8)}
         assert_equal(in_onnxruntime(proto, feeds), in_onnxruntime(source, feeds), zeros_differ=True)
+
+
+ACTIVATIONS = {
+    "hard swish": "p = Add(a, three)\n k = Clip(p, zero, six)\n q = Mul(a, k)\n r = Div(q, six)",
+    "hard swish, gate first": "p = Add(a, three)\n k = Clip(p, zero, six)\n q = Div(k, six)\n r = Mul(a, q)",
+    "hard sigmoid": "p = Add(a, three)\n k = Clip(p, zero, six)\n r = Div(k, six)",
+    "clip and a factor": "k = Clip(a, zero, six)\n r = Div(k, six)",
+    "max": "r = Max(a, zero)",
+    "min": "r = Min(a, six)",
+    "min of max": "k = Max(a, zero)\n r = Min(k, six)",
+    "min of relu": "k = Relu(a)\n r = Min(k, six)",
+    "larger of two": "k = Mul(a, tenth)\n r = Max(a, k)",
+    "slopes": "r = PRelu(a, slope)",
+    "mean": "r = ReduceMean<axes = [2, 3]>(a)",
+}
+
+
+def activated(body: str, opset: int) -> ModelProto:
+    """An activation between two convolutions."""
+    floats: dict[str, Any] = {"zero": 0, "three": 3, "six": 6, "tenth": 0.1, "slope": np.full((16, 1, 1), 0.1)}
+    constants: dict[str, Array] = {name: np.array(value, np.float32) for name, value in floats.items()}
+    used = {name: array for name, array in constants.items() if re.search(rf"[( ]{name}[,)]", body)}
+    used["w"] = np.random.default_rng(0).standard_normal((16, 16, 1, 1)).astype(np.float32)
+    text = f"a = Conv(x, w)\n {body}\n y = Conv(r, w)"
+    return model(f"g (float[1,16,9,9] x) => (float[1,16,H,W] y) {{ {text} }}", opset=opset, constants=used)
+
+
+@pytest.mark.parametrize("opset", [11, 14])
+@pytest.mark.parametrize("form", ACTIVATIONS)
+def test_activations_in_openvino(form: str, opset: int) -> None:
+    source = activated(ACTIVATIONS[form], opset)
+    before = openvino_operations(source)
+    for target in ("any", "openvino", "tensorrt"):
+        for math in MODES:
+            after = openvino_operations(rewritten(source, math, target))
+            assert len(after) <= len(before), f"{target}, {math}: {before} became {after}"
+
+
+@pytest.mark.parametrize("opset", [11, 14])
+@pytest.mark.parametrize("form", ACTIVATIONS)
+def test_activations_in_onnxruntime(form: str, opset: int, tmp_path: Path) -> None:
+    source = activated(ACTIVATIONS[form], opset)
+    before = after_fusions(source, tmp_path / "before.onnx")
+    for target in TARGETS:
+        for math in MODES:
+            after = after_fusions(rewritten(source, math, target), tmp_path / "after.onnx")
+            assert after.total() <= before.total(), f"{target}, {math}: {dict(before)} became {dict(after)}"
+    # All but the mean end within the two convolutions, with the layout changed before and behind them.
+    last = after_fusions(rewritten(source, "relaxed", "onnxruntime"), tmp_path / "last.onnx")
+    assert last.total() == (5 if form == "mean" else 4)
