@@ -6,9 +6,16 @@ import functools
 
 import onnx
 
+from maxfold.passes.signature_table import HINT
+
 
 def is_default(operator: str, opset: int, name: str, value: object) -> bool:
-    """Whether an attribute's value is what its operator's version takes where it is missing."""
+    """Whether an attribute's value is what its operator's version takes where it is missing.
+
+    The hint that an operator had once never changed a result, whatever it is.
+    """
+    if name == HINT:
+        return _had_hint(operator)
     default = _default(operator, opset, name)
     return default is not None and type(value) is type(default) and value == default
 
@@ -21,3 +28,11 @@ def _default(operator: str, opset: int, name: str) -> object:
         return None
     value: object = onnx.helper.get_attribute_value(default)
     return value.decode() if isinstance(value, bytes) else value
+
+
+@functools.cache
+def _had_hint(operator: str) -> bool:
+    try:
+        return HINT in onnx.defs.get_schema(operator, 1).attributes
+    except onnx.defs.SchemaError:
+        return False

@@ -16,7 +16,6 @@ from maxfold.passes.conversion.check import check_name
 from maxfold.passes.conversion.defaults import is_default
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.sites.site import Shape, Site, Target
-from maxfold.passes.signature_table import HINT
 
 
 class OpenvinoSite(Site):
@@ -50,7 +49,7 @@ class OpenvinoSite(Site):
         return value
 
     def _is_default(self, name: str) -> bool:
-        return name == HINT or is_default(self.node.op, self.opset, name, self.node.attrs[name])
+        return is_default(self.node.op, self.opset, name, self.node.attrs[name])
 
     def add(
         self, op: str, inputs: list[Tensor], data: dict[str, Any] | None = None, *, opset: int = 1, outputs: int = 1

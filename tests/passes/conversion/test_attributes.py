@@ -82,6 +82,7 @@ def _layer_reason(made: Any, folder: Path, *ignored: str) -> str | None:
         ("Transpose", 17, {"perm": [0, 1, 2]}, False),
         # A hint that never changed a result.
         ("Elu", 5, {"consumed_inputs": [1]}, True),
+        ("Softplus", 5, {"consumed_inputs": [1]}, False),
     ],
 )
 def test_nodes(operator: str, opset: int, attributes: dict[str, Any], covered: bool) -> None:
