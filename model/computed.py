@@ -16,7 +16,7 @@ from maxfold.model.wire import RAW_DATA
 # Values of fewer bytes are kept once they are computed.
 _SMALL_BYTES = 1 << 14
 # New weights are computed in pieces of about this many elements, which stay in the processor's cache.
-_PIECE_ELEMENTS = 1 << 17
+_PIECE_ELEMENTS = 1 << 15
 # Constants that are computed one from another when they are written; each is computed again for the next.
 _MOST_STEPS = 3
 

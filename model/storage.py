@@ -16,8 +16,10 @@ from typing import BinaryIO, ClassVar
 from maxfold.model.errors import ModelError
 from maxfold.model.records import frequent_value
 
-# Copies of this size stay in the processor's cache: faster than copy_file_range and sendfile (measured on ext4).
+# What is at most so large is read, not mapped.
 CHUNK_BYTES = 1 << 18
+# Copies of this size stay in the processor's cache: faster than copy_file_range and sendfile (measured on ext4).
+_COPY_BYTES = 1 << 17
 
 
 class Source:
@@ -162,10 +164,10 @@ class FileSource(Source):
         return os.pread(self._fd, nbytes, offset)
 
     def copy_to(self, offset: int, nbytes: int, target: BinaryIO) -> None:
-        buffer = memoryview(bytearray(min(CHUNK_BYTES, nbytes)))
+        buffer = memoryview(bytearray(min(_COPY_BYTES, nbytes)))
         write = _writer(target)
         while nbytes:
-            taken = os.preadv(self._fd, [buffer[: min(nbytes, CHUNK_BYTES)]], offset)
+            taken = os.preadv(self._fd, [buffer[: min(nbytes, _COPY_BYTES)]], offset)
             if not taken:
                 raise ModelError(f"{self.name}: became shorter while it was read; run again")
             write(buffer[:taken])

@@ -31,11 +31,11 @@ _NO_TENSOR = ("seq(", "optional(", "map(", "sparse_tensor(")
 @functools.cache
 def signature(operator: str, domain: str, opset: int) -> Signature | None:
     """The version of an operator in force in an operator set, None where it has none."""
-    rows = _rows(operator) if not domain and opset <= _newest() else []
-    if not rows:
+    lines = _versions(operator) if not domain and opset <= _newest() else []
+    if not lines:
         return _asked(operator, domain, opset)
-    in_force = [row for row in rows if row.version <= opset]
-    return _with_hint(in_force[-1], opset) if in_force else None
+    in_force = [line for version, line in lines if version <= opset]
+    return _with_hint(row(in_force[-1]), opset) if in_force else None
 
 
 def of_schema(schema: defs.OpSchema) -> Signature:
@@ -135,13 +135,14 @@ def _lines(name: str) -> list[str]:
     return found
 
 
-@functools.cache
-def _rows(operator: str) -> list[Signature]:
-    """All versions of an operator in the table, oldest first."""
-    return [_row(line) for line in _lines(operator)] if operator.isidentifier() else []
+def _versions(operator: str) -> list[tuple[int, str]]:
+    """All versions of an operator in the table with their lines, oldest first."""
+    lines = _lines(operator) if operator.isidentifier() else []
+    return [(int(line.split(maxsplit=2)[1]), line) for line in lines]
 
 
-def _row(line: str) -> Signature:
+def row(line: str) -> Signature:
+    """What a line of the table says."""
     head, inputs, results, attributes, variables = (part.split() for part in line.split("|"))
     allowed = {name: _types(number) for name, _, number in (item.partition("=") for item in variables)}
     return Signature(
@@ -179,5 +180,6 @@ def _types(number: str) -> frozenset[str]:
     return frozenset(map(_whole, line.split()[1:]))
 
 
+@functools.cache
 def _whole(kind: str) -> str:
     return kind if kind.startswith(_NO_TENSOR) else f"tensor({kind})"
