@@ -14,6 +14,7 @@ from rich.console import Console
 
 from bench import models, options
 from bench.compare import Comparison, ModelResult, ToolResult, environment, importable, write_json
+from bench.encoder import encoder
 from bench.measure import run_process, warm
 from bench.peers import YARDSTICK, Bench
 from bench.structure import model_files
@@ -40,6 +41,12 @@ CASES: tuple[Case, ...] = (
     Case("fanout", "fanout", lambda path: models.fanout(path, consumers=10_000)),
     Case("reversed", "reversed", lambda path: models.chain(path, nodes=5_000, reverse=True)),
     Case("large", "large", lambda path: models.transformer(path, layers=8, width=1024, external=False)),
+    Case(
+        "encoder",
+        "encoder",
+        lambda path: encoder(path, layers=12, width=768, heads=12, inner=3072, vocabulary=30_522, positions=512),
+        judged=False,
+    ),
     Case(
         "external",
         "external",
