@@ -6,13 +6,12 @@ import difflib
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from maxfold.model import Model, ModelError
 from maxfold.model.declarations import forget_contradicted
 from maxfold.model.edit import Edit
-from maxfold.model.records import frozen_value
 from maxfold.model.view import Math
 from maxfold.optimizer.report import PassReport, Report
 from maxfold.passes import CATALOGUE, DeclineRecord, Pass, PassResult, Progress, kernels
@@ -25,7 +24,7 @@ from maxfold.passes.upgrade_opset import UpgradeOpset
 _MAX_ROUNDS = 100
 
 
-@frozen_value
+@dataclass(frozen=True, slots=True)
 class PassInfo:
     """A pass of the catalogue: its name, what it does, whether it is exact, and its options with their defaults."""
 
@@ -43,7 +42,7 @@ def catalogue() -> tuple[PassInfo, ...]:
     )
 
 
-@frozen_value
+@dataclass(frozen=True, slots=True)
 class FoldingInfo:
     """An operator that `fold-constants` evaluates ("" is ONNX's own domain), and how it rounds."""
 

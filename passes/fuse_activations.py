@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.edit import Edit
@@ -11,7 +10,7 @@ from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import made_by
 from maxfold.passes.patterns import is_type, scalar_maker
-from maxfold.passes.rule import Decline, Match, frozen
+from maxfold.passes.rule import Decline, Match, frozen, options
 from maxfold.passes.targets import Target
 
 # What ONNX Runtime's FusedGemm computes.
@@ -33,7 +32,7 @@ class _Gemm:
         edit.become(self.node, "Gemm", list(self.node.inputs))
 
 
-@dataclass(frozen=True)
+@options
 class FuseActivations(SingleRulePass):
     """MatMul of two matrices, the second a weight, that nothing but an activation reads, is Gemm.
 

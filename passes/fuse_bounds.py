@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from maxfold.passes.chains import node_before
 from maxfold.passes.driver import RulePass
 from maxfold.passes.nodes import why_not_absorbed
 from maxfold.passes.patterns import clip_bounds, is_type, scalar_step
-from maxfold.passes.rule import Decline, Match, Rule, frozen
+from maxfold.passes.rule import Decline, Match, Rule, frozen, options
 from maxfold.passes.targets import Target
 
 # Before this operator set Max and Min did not broadcast.
@@ -112,7 +111,7 @@ class ClipOfRelu(Rule):
         return _Clipped(node, inner.inputs[0], max(bounds[0], 0.0), bounds[1], like, opset >= _INPUTS_OPSET, (inner,))
 
 
-@dataclass(frozen=True)
+@options
 class FuseBounds(RulePass):
     """`target`: the runtime that is to run the model. Others than ONNX Runtime and OpenVINO are not known to gain."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.edit import Edit
@@ -12,7 +11,7 @@ from maxfold.passes.chains import node_before
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import axes, integer
 from maxfold.passes.patterns import is_type
-from maxfold.passes.rule import Decline, Match, frozen
+from maxfold.passes.rule import Decline, Match, frozen, options
 from maxfold.passes.targets import Target
 
 # What ONNX Runtime computes in the blocked layout of its convolutions, or fuses into them.
@@ -32,7 +31,7 @@ class _Pooled:
         edit.become(self.node, "GlobalAveragePool", [self.node.inputs[0]])
 
 
-@dataclass(frozen=True)
+@options
 class FuseGlobalPools(SingleRulePass):
     """ReduceMean over the spatial axes of an image, behind a convolution and before nothing but convolutions.
 

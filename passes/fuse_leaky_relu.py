@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.edit import Edit
@@ -14,7 +13,7 @@ from maxfold.passes.driver import RulePass
 from maxfold.passes.nodes import operand, why_not_absorbed
 from maxfold.passes.operands import all_equal_bits, keeps_shape, why_not_merged
 from maxfold.passes.patterns import BROADCASTING_OPSET, is_type, orders, scalar_maker
-from maxfold.passes.rule import Decline, Match, Rule, frozen
+from maxfold.passes.rule import Decline, Match, Rule, frozen, options
 from maxfold.passes.targets import Target
 
 
@@ -85,7 +84,7 @@ class PReluToLeakyRelu(Rule):
         return _Leaky(node, x, alpha)
 
 
-@dataclass(frozen=True)
+@options
 class FuseLeakyRelu(RulePass):
     """`target`: the runtime that is to run the model; only ONNX Runtime gains."""
 

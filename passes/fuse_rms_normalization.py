@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from maxfold.model.graph import Node
@@ -10,13 +9,13 @@ from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.normalization import fused_normalization
 from maxfold.passes.root_mean_square import root_mean_square
-from maxfold.passes.rule import Decline, Match
+from maxfold.passes.rule import Decline, Match, options
 from maxfold.passes.targets import Target
 
 _OPSET = 23
 
 
-@dataclass(frozen=True)
+@options
 class FuseRmsNormalization(SingleRulePass):
     """RMSNormalization along the last axes from its parts, with the scale behind them.
 

@@ -52,7 +52,7 @@ def node_key(
     """
     opset = view.opset(node)
     domain = domain_of(node)
-    is_known = domain in _DOMAINS or (domain, node.op) in microsoft.TABLE
+    is_known = domain in _DOMAINS or microsoft.row_of(domain, node.op) is not None
     if opset is None or not is_known or view.is_function_call(node) or node.op in _DRAWS:
         return None
     if not any(tensor.name for tensor in node.outputs):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from onnx import AttributeProto
@@ -12,6 +11,7 @@ from maxfold.model.attributes import AttributeRef, encode
 from maxfold.model.dtypes import DType
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph
+from maxfold.model.records import frozen_value
 
 _KINDS: dict[int, str] = {
     AttributeProto.FLOAT: "a number", AttributeProto.INT: "an integer", AttributeProto.STRING: "text",
@@ -24,7 +24,7 @@ _KINDS: dict[int, str] = {
 _PLURALS = frozenset(kind for kind, words in _KINDS.items() if words.startswith("a list"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Formal:
     """One formal input or result: `variable` is the type variable whose members agree, None where each goes alone.
 
@@ -36,7 +36,7 @@ class Formal:
     is_optional: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Attribute:
     """The kind of an attribute (of AttributeProto), and whether a node must have it."""
 
@@ -44,7 +44,7 @@ class Attribute:
     is_required: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_value
 class Signature:
     """One version of an operator; the last formal input repeats where the highest count exceeds their number.
 

@@ -7,7 +7,6 @@ it merges equal nodes, and takes two constants of a few equal values for one, bu
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from maxfold.passes.driver import SingleRulePass
 from maxfold.passes.nodes import growth_bytes, made_by, too_large
 from maxfold.passes.operands import Growing, why_not_merged
 from maxfold.passes.patterns import orders
-from maxfold.passes.rule import Decline, Match, frozen
+from maxfold.passes.rule import Decline, Match, frozen, options
 from maxfold.passes.targets import Target
 
 # ONNX Runtime merges equal constants of no more elements.
@@ -46,7 +45,7 @@ class _Spread:
         edit.remove_unused([self.scales])
 
 
-@dataclass(frozen=True)
+@options
 class SpreadScales(Growing, SingleRulePass):
     """Cast(MatMulInteger(a, b)) * (sa * sb), where something else reads sa * sb, or a product equal to it.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,14 +10,14 @@ from maxfold.model.data import Array
 from maxfold.model.graph import Constant, Node
 from maxfold.model.view import View
 from maxfold.passes.driver import SingleRulePass
-from maxfold.passes.rule import Decline, Match
+from maxfold.passes.rule import Decline, Match, options
 from maxfold.passes.targets import Target
 from maxfold.passes.zero_points import requantized
 
 _OFFSET = 128
 
 
-@dataclass(frozen=True)
+@options
 class UnsignActivations(SingleRulePass):
     """QuantizeLinear to INT8 with zero point z, and all DequantizeLinear that read it, with UINT8 and z + 128.
 

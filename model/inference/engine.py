@@ -33,6 +33,7 @@ from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.types import declared, is_as_declared, value_info
 
 if TYPE_CHECKING:
+    from maxfold.model.inference.microsoft.row import Row
     from maxfold.model.view import View
 
 # Constants up to this size take part in following values (shape vectors, axes).
@@ -108,7 +109,7 @@ class Inference:
             return None
         for tensor in node.inputs:
             self.fact(tensor)
-        call, row = Call(self, node, version), microsoft.TABLE.get((domain, node.op))
+        call, row = Call(self, node, version), microsoft.row_of(domain, node.op)
         if row is not None:
             return _contradiction(row, call)
         return None if not domain and is_accepted(call) else fallback.refusal(call, domain)
@@ -195,7 +196,7 @@ class Inference:
         function = None if domain else SHAPE_FUNCTIONS.get(node.op)
         if function is not None:
             return function
-        row = microsoft.TABLE.get((domain, node.op))
+        row = microsoft.row_of(domain, node.op)
         return functools.partial(fallback.infer, domain=domain) if row is None else row.facts
 
     def _called(self, node: Node) -> list[Fact]:
@@ -307,7 +308,7 @@ class Inference:
         return Fact(fact.dtype, tuple(dims), fact.value, fact.proto, is_named=True)
 
 
-def _contradiction(row: microsoft.Row, call: Call) -> str | None:
+def _contradiction(row: Row, call: Call) -> str | None:
     """What does not fit in a node, None where that is nothing, or not known."""
     try:
         row.facts(call)

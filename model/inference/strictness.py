@@ -283,4 +283,4 @@ def why_refused(known: Inference, node: Node) -> str | None:
 
 def _has_row(node: Node) -> bool:
     """Whether it is one of ONNX Runtime's own operators, of each of which its row says what it takes."""
-    return (operator_domain(node), node.op) in microsoft.TABLE
+    return microsoft.row_of(operator_domain(node), node.op) is not None

@@ -22,6 +22,7 @@ NEEDED_BY_FEW = (
     "fractions",
     "hmac",
     "lxml",
+    "maxfold.model.inference.microsoft.table",
     "maxfold.model.openvino",
     "maxfold.optimizer.difference",
     "maxfold.optimizer.inspection",

@@ -15,7 +15,8 @@ from onnx import ModelProto
 
 from maxfold.model import read_onnx
 from maxfold.model.inference import Inference
-from maxfold.model.inference.microsoft import TABLE
+from maxfold.model.inference.microsoft import row_of
+from maxfold.model.inference.microsoft.table import TABLE
 from maxfold.model.view import View
 from tests.model.inference import varied
 from tests.model.inference.evaluation import Array, contradictions
@@ -221,3 +222,9 @@ def test_the_blocked_layout(tmp_path: Path, runtime: Runtime) -> None:
     tensors = [tensor for node in loaded.graph.nodes for tensor in node.outputs]
     assert contradictions(view, tensors, {**feeds, **results}) == []
     assert all(view.rank(tensor) == 4 for tensor in tensors)
+
+
+def test_every_row_is_found() -> None:
+    assert {key: row_of(*key) for key in TABLE} == TABLE
+    assert row_of("", "LayerNormalization") is None
+    assert row_of("com.example", "FusedMatMul") is None
