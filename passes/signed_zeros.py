@@ -13,7 +13,7 @@ import numpy as np
 
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
-from maxfold.model.view import View, domain_of
+from maxfold.model.view import View
 from maxfold.passes.rule import Match, frozen
 
 
@@ -27,8 +27,9 @@ class Zeros(enum.IntEnum):
     """No element is -0.0 or below 0."""
 
 
-# How far back operands are looked at, and constants up to which size.
+# How far back operands are looked at, how many, and constants up to which size.
 _DEEPEST = 8
+_MOST_OPERANDS = 100
 _LARGEST_CONSTANT_BYTES = 64 * 1024
 # How far on readers are followed, and how many of one tensor.
 _MOST_CHANGED = 16
@@ -69,24 +70,43 @@ _CARRIERS: dict[str, tuple[int, ...] | None] = {
 }  # fmt: skip
 
 
-def zeros(tensor: Tensor, view: View, changing: Tensor | None = None, depth: int = _DEEPEST) -> Zeros:
+def zeros(tensor: Tensor, view: View, changing: Tensor | None = None) -> Zeros:
     """What is known of the zeros in a tensor; nothing is of `changing`, which is going to be another."""
-    if isinstance(tensor, Constant):
-        return _of_constant(tensor, view)
-    node = view.producer(tensor)
-    if node is None or tensor is changing or depth == 0 or domain_of(node) or view.is_function_call(node):
-        return Zeros.ANY
-    if node.op in UNSIGNED:
-        return Zeros.UNSIGNED
+    return _Proof(view, changing).of(tensor, _DEEPEST)
 
-    def of(index: int) -> Zeros:
-        given = node.inputs[index] if index < len(node.inputs) else None
-        return Zeros.ANY if given is None or not given.name else zeros(given, view, changing, depth - 1)
 
-    found = _DERIVED.get(node.op)
-    if tensor is not node.outputs[0]:
-        return of(0) if node.op == "Split" else Zeros.ANY
-    return Zeros.ANY if found is None else found(node, view, of)
+class _Proof:
+    """What has been found of tensors that one depends on."""
+
+    def __init__(self, view: View, changing: Tensor | None) -> None:
+        self._view = view
+        self._found: dict[Tensor, Zeros] = {} if changing is None else {changing: Zeros.ANY}
+
+    def of(self, tensor: Tensor, depth: int) -> Zeros:
+        """What is known of a tensor, looking at operands down to a depth."""
+        found = self._found.get(tensor)
+        if found is None:
+            is_far = depth == 0 or len(self._found) > _MOST_OPERANDS
+            found = self._found[tensor] = Zeros.ANY if is_far else self._derive(tensor, depth)
+        return found
+
+    def _derive(self, tensor: Tensor, depth: int) -> Zeros:
+        if isinstance(tensor, Constant):
+            return _of_constant(tensor, self._view)
+        node = self._view.producer(tensor)
+        if node is None or not self._view.is_operator(node, node.op):
+            return Zeros.ANY
+        if node.op in UNSIGNED:
+            return Zeros.UNSIGNED
+
+        def of(index: int) -> Zeros:
+            given = node.inputs[index] if index < len(node.inputs) else None
+            return Zeros.ANY if given is None or not given.name else self.of(given, depth - 1)
+
+        if tensor is not node.outputs[0]:
+            return of(0) if node.op == "Split" else Zeros.ANY
+        found = _DERIVED.get(node.op)
+        return Zeros.ANY if found is None else found(node, self._view, of)
 
 
 def why_sign_matters(result: Tensor, view: View) -> tuple[tuple[Tensor, ...], str | None]:

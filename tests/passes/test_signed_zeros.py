@@ -272,3 +272,20 @@ def test_what_holds_other_zeros_is_another_tensor() -> None:
     """So that whatever was derived of what was there is of what was there."""
     result = outcome("fuse-add", adding("a = Add(x, z)\n b = Neg(a)\n c = Relu(b)\n y = Sigmoid(c)"))
     assert result.text.splitlines()[-3:] == ["b_new = Neg(x)", "c_new = Relu(b_new)", "y = Sigmoid(c_new)"]
+
+
+def test_many_operands_take_no_longer_than_a_few() -> None:
+    """Eight concatenations of 200 operands each, which are concatenations themselves."""
+    body = "a0 = Abs(x)\n" + "\n".join(
+        f"a{level + 1} = Concat<axis = 0>({', '.join([f'a{level}'] * 200)})" for level in range(7)
+    )
+    loaded = read_onnx(model(f"g (float[2] x) => (float[N] a7) {{ {body} }}"))
+    assert zeros(loaded.graph.outputs[0], View(loaded)) is Zeros.UNSIGNED
+
+
+def test_far_operands_are_not_looked_at() -> None:
+    body = "a0 = Abs(x)\n" + "\n".join(f"a{level + 1} = Reshape(a{level}, flat)" for level in range(9))
+    loaded = read_onnx(model(f"g (float[2] x) => (float[N] a9) {{ {body} }}", constants=CONSTANTS))
+    view = View(loaded)
+    found = [zeros(node.outputs[0], view) for node in loaded.graph.nodes]
+    assert found == [Zeros.UNSIGNED] * 8 + [Zeros.ANY] * 2
