@@ -115,7 +115,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench random", description="Checks maxfold on random models.")
     parser.add_argument("--seeds", type=int, default=1000, metavar="N", help="how many (default %(default)s)")
     parser.add_argument("--start", type=int, default=0, metavar="N", help="the first one (default %(default)s)")
-    kinds = ("whole", "shapes", "layouts", "targeted", "fused")
+    kinds = ("whole", "shapes", "layouts", "targeted", "fused", "patterns")
     parser.add_argument("--kind", choices=kinds, default="whole", help="of models (default %(default)s)")
     parser.add_argument(
         "--convert", dest="kind", action="store_const", const=_CONVERTED, help="have models cross between the formats"

@@ -8,8 +8,10 @@ looser than the runtimes', which differ from each other and from release to rele
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 from maxfold.model.edit import Edit
+from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.view import View
 from maxfold.passes.gelu import gelu
@@ -70,9 +72,10 @@ def _protected(view: View) -> dict[Node, str]:
     found: dict[Node, str] = {}
     for node in view.nodes() if view.model.format == "onnx" else ():
         for matcher in _MATCHERS.get(node.op, ()) if view.is_operator(node, node.op) else ():
-            for name, nodes in matcher(node, view):
-                for inner in nodes:
-                    found.setdefault(inner, name)
+            # An attribute of another kind, or axes that are no constant: no runtime finds a pattern there.
+            with suppress(ModelError):
+                for name, nodes in matcher(node, view):
+                    found.update({inner: name for inner in nodes if inner not in found})
     return found
 
 

@@ -18,7 +18,16 @@ from maxfold.passes.targets import TARGETS
 from tests.optimizer.optimized import optimized
 from tests.passes.outcome import outcome
 from tests.passes.trees import Case, add_models, max_models, mixed_models
-from tests.random_models import FUSED, LAYOUTS, TARGETED, NoModelError, RandomModel, random_model, random_models
+from tests.random_models import (
+    FUSED,
+    LAYOUTS,
+    PATTERNS,
+    TARGETED,
+    NoModelError,
+    RandomModel,
+    random_model,
+    random_models,
+)
 from tests.random_models.checking import MODES, check, check_seed
 from tests.random_models.judging import SAME, UNSTABLE, judge
 from tests.run import assert_equal, in_onnxruntime
@@ -55,6 +64,16 @@ def test_regions_between_transposes(seed: int) -> None:
 def test_operators_of_the_runtime_and_added_zeros(seed: int) -> None:
     try:
         case = random_model(seed, kind=FUSED)
+    except NoModelError as error:
+        pytest.skip(str(error))
+    for math in MODES:
+        check(case, math)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_patterns_that_runtimes_fuse(seed: int) -> None:
+    try:
+        case = random_model(seed, kind=PATTERNS)
     except NoModelError as error:
         pytest.skip(str(error))
     for math in MODES:

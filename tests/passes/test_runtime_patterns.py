@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maxfold.model.view import View
-from maxfold.optimizer import load
+from maxfold.optimizer import load, optimize
 from maxfold.passes.runtime_patterns import why_protected
 from tests.text import model
 
@@ -25,3 +25,16 @@ def test_names(body: str) -> None:
     used = {name: array for name, array in constants.items() if name in body}
     view = View(load(model(f"g (float[2,4] x) => (float[2,4] y) {{ {body} }}", opset=17, constants=used)))
     assert {why_protected(node, view) for node in view.nodes()} == {f"part of {GATES[body]}, left as runtimes fuse it"}
+
+
+def test_axes_that_a_caller_may_override() -> None:
+    """No pattern is found there; others are."""
+    body = ROOT_MEAN_SQUARE.replace("<axes=[-1]>(s)", "(s, axes)").replace("y =", "z =")
+    text = f"g (float[2,4] x, int64[1] axes) => (float[2,4] y) {{ {body}\n g = Sigmoid(z)\n y = Mul(z, g) }}"
+    constants = {"axes": np.array([-1]), "eps": np.array(1e-5, np.float32)}
+    proto = model(text, opset=18, constants=constants)
+    view = View(load(proto))
+    found = {node.op: why_protected(node, view) for node in view.nodes() if node.op in ("ReduceMean", "Sigmoid")}
+    assert found == {"ReduceMean": None, "Sigmoid": "part of a Swish, left as runtimes fuse it"}
+    for math in ("exact", "relaxed"):
+        optimize(proto, math=math)

@@ -3,6 +3,7 @@
     random_model(seed)        a model of 5 to 40 nodes and two sets of values for its inputs, always the same
     random_model(seed, kind=SHAPES)        one that computes with the shapes of its inputs
     random_model(seed, kind=TARGETED)      one of what is rewritten for one runtime and not for another
+    random_model(seed, kind=PATTERNS)      one of what runtimes fuse
 
 Constants come as initializers, Constant nodes and defaults that a caller may override, some equal, some neutral;
 the batch has another size in each set; results are read often, by branches and loop bodies too, which reuse local
@@ -22,7 +23,19 @@ import onnx
 from onnx import ModelProto, helper
 
 from maxfold.passes.targets import TARGETS, Target
-from tests.random_models import choices, elementwise, fused, idioms, layers, layouts, movement, shapes, targeted, traps
+from tests.random_models import (
+    choices,
+    elementwise,
+    fused,
+    idioms,
+    layers,
+    layouts,
+    movement,
+    patterns,
+    shapes,
+    targeted,
+    traps,
+)
 from tests.random_models.builder import Builder, Value, info
 from tests.random_models.control import control
 from tests.random_models.trial import Refused, Session, subgraphs
@@ -121,7 +134,15 @@ TARGETED = Kind(_inputs, {**targeted.MAKERS, elementwise.unary: 2, elementwise.a
 FUSED = Kind(
     _inputs, {**fused.MAKERS, elementwise.unary: 2, elementwise.arithmetic: 2, movement.transpose: 1, control: 1}
 )
-KINDS = {"fused": FUSED, "whole": WHOLE, "shapes": SHAPES, "layouts": LAYOUTS, "targeted": TARGETED}
+PATTERNS = Kind(_inputs, {**patterns.MAKERS, layers.matmul: 2, elementwise.arithmetic: 2, movement.transpose: 1})
+KINDS = {
+    "fused": FUSED,
+    "whole": WHOLE,
+    "shapes": SHAPES,
+    "layouts": LAYOUTS,
+    "targeted": TARGETED,
+    "patterns": PATTERNS,
+}
 
 
 def random_model(
