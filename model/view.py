@@ -262,6 +262,14 @@ class View:
         """
         return self._inference.value(tensor)
 
+    def suppose(self, facts: Mapping[Tensor, Fact]) -> None:
+        """Takes facts for granted that are not derived, before anything that depends on them is asked for."""
+        self._inference.suppose(facts)
+
+    def refusal(self, node: Node) -> str | None:
+        """Why static checks refuse a node with what is derived of its inputs, None where they do not."""
+        return self._inference.refusal(node)
+
     def is_nonzero(self, dim: Dim) -> bool:
         """Whether a dimension is other than 0 in every run of the model that succeeds."""
         return is_nonzero(dim, self.remembered(nonzero_atoms))

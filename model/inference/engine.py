@@ -74,7 +74,8 @@ class Inference:
 
     def suppose(self, facts: Mapping[Tensor, Fact]) -> None:
         """Takes facts for granted, before anything that depends on them is asked for."""
-        self._facts.update(facts)
+        for tensor, fact in facts.items():
+            self._store(tensor, fact)
 
     def dims(self, tensor: Tensor) -> tuple[Dim, ...] | None:
         """The dims of a tensor."""

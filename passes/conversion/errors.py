@@ -14,6 +14,10 @@ class UnsupportedError(Exception):
     """One node that cannot be converted; the text is the reason."""
 
 
+class InsideError(Exception):
+    """Nodes of a body cannot be converted, which has been noted of each of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """An operator that cannot be converted for one reason: how many nodes, and one of them."""

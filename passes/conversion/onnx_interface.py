@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from maxfold.model.dtypes import DType, from_onnx, from_openvino
+from maxfold.model.dtypes import DType, from_openvino
 from maxfold.model.graph import Constant, Node, Tensor, new_node, new_variable
 from maxfold.model.model import Model
 from maxfold.model.openvino import text
 from maxfold.model.openvino.ir import ConstantLayer, Parameter, port_of
 from maxfold.model.openvino.reader import split_names
-from maxfold.model.types import Dim, value_info
-from maxfold.model.view import View
+from maxfold.model.types import value_info
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.names import DeclaredShapes
 from maxfold.passes.conversion.version_10 import is_version_10, shown_input, shown_output
@@ -32,9 +31,7 @@ def add_input(tensor: Tensor, target: OnnxTarget, shapes: DeclaredShapes, model:
     shape = shapes.input_shape(name, tensor.shape)
     made = new_variable(name, target.graph)
     made.dtype, made.shape = shown.numpy, shape
-    info = value_info(name, shown.onnx, shape)
-    target.graph.input_info[name] = info
-    target.types[made] = info.type
+    target.graph.input_info[name] = value_info(name, shown.onnx, shape)
     target.graph.inputs.append(made)
     target.shown.add(made)
     target.tensors[tensor] = made if shown is dtype else _added(target, "Cast", made, name, {"to": dtype.onnx})
@@ -97,8 +94,7 @@ def add_output(model: Model, index: int, name: str, target: OnnxTarget) -> None:
 
 def _shown(tensor: Tensor, made: Tensor, target: OnnxTarget) -> DType | None:
     """The element type that OpenVINO shows for an output of an IR of version 10, None where it is the tensor's."""
-    found = target.type_of(made)
-    dtype = None if found is None else from_onnx(found.tensor_type.elem_type)
+    dtype = target.view.dtype(made)
     if dtype is None:
         raise UnsupportedError("its element type is not known, and OpenVINO shows it as f32 or i32")
     shown = shown_output(dtype)
@@ -115,41 +111,21 @@ def _added(
         attributes=attributes or {}, position=len(target.graph.nodes),
     )  # fmt: skip
     target.graph.nodes.append(node)
-    target.infer(node)
     return made
 
 
 def declare_outputs(made: Model, source: Model, target: OnnxTarget, shapes: DeclaredShapes) -> None:
     """Declares the graph outputs of a model that is otherwise done."""
-    view = View(made, believes_zero=True)
     holds = shapes.hold_for((item.name, item.shape) for item in made.graph.inputs)
     for tensor, output in zip(source.graph.outputs, made.graph.outputs, strict=True):
-        shape = shapes.output_shape(output.name, _derived_shape(tensor, output, target, view), holds=holds)
-        derived = target.type_of(output)
-        kind = derived.tensor_type.elem_type if derived is not None else 0
-        made.graph.output_info.append(value_info(output.name, kind or _kind(tensor, output, view), shape))
-
-
-def _kind(tensor: Tensor, output: Tensor, view: View) -> int | None:
-    """The ONNX element type of an output whose type onnx does not derive."""
-    port, dtype = port_of(tensor), view.dtype(output)
-    if dtype is None and port is not None:
-        dtype = from_openvino(text.precision_dtype(port.precision, f"output {output.name!r}"))
-    return None if dtype is None else dtype.onnx
-
-
-def _derived_shape(tensor: Tensor, output: Tensor, target: OnnxTarget, view: View) -> list[Dim] | None:
-    """What onnx's inference of each node has derived, with the sizes that only the whole graph tells."""
-    port, derived, known = port_of(tensor), target.type_of(output), view.shape(output)
-    if derived is not None and derived.tensor_type.HasField("shape"):
-        dims = derived.tensor_type.shape.dim
-        shape = [dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in dims]
-        sizes = known if known is not None and len(known) == len(shape) else (None,) * len(shape)
-        return [size if size is not None else dim for dim, size in zip(shape, sizes, strict=True)]
-    if known is not None:
-        return list(known)
-    # Only the rank is taken on trust: ONNX wants an output to have one.
-    return [None] * len(port.dims) if port is not None and port.dims else None
+        port, dtype, shape = port_of(tensor), target.view.dtype(output), target.dims(output)
+        if dtype is None and port is not None:
+            dtype = from_openvino(text.precision_dtype(port.precision, f"output {output.name!r}"))
+        if shape is None and port is not None and port.dims:
+            # Only the rank is taken on trust: ONNX wants an output to have one.
+            shape = [None] * len(port.dims)
+        declared = shapes.output_shape(output.name, shape, holds=holds)
+        made.graph.output_info.append(value_info(output.name, None if dtype is None else dtype.onnx, declared))
 
 
 def bounds_of(tensor: Tensor) -> tuple[str, str | None]:

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from maxfold.model.data import ArrayData, why_no_array
-from maxfold.model.graph import Constant, Node, Tensor
+from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import Model
 from maxfold.model.openvino.strings import StringData
 from maxfold.model.order import sorted_nodes
 from maxfold.model.view import domain_of
 from maxfold.passes.conversion.check import check_openvino, check_results
-from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.errors import InsideError, UnsupportedError
 from maxfold.passes.conversion.names import BOUNDS_KEY, shapes_of
 from maxfold.passes.conversion.onnx_interface import add_input, add_output, bounds_of, declare_outputs, reserved_name
 from maxfold.passes.conversion.said_of_layers import interface_to_infos, layer_to_node
 from maxfold.passes.conversion.said_of_models import to_model
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite, OnnxTarget
+from maxfold.passes.conversion.sites.site import Target
 from maxfold.passes.conversion.versions import check_model, check_openvino_version
 from maxfold.passes.conversion.walk import Refusals, row_for
 
@@ -46,16 +47,12 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
     shapes = shapes_of(model.net)
     # Names of inputs never change: outputs come second.
     for tensor in graph.inputs:
-        refusals.attempt("Parameter", tensor.name, lambda tensor=tensor: add_input(tensor, target, shapes, model))  # type: ignore[misc]
+        refusals.attempt("Parameter", tensor.name, partial(add_input, tensor, target, shapes, model))
     outputs = [reserved_name(model, index, target) for index in range(len(graph.outputs))]
-    for constant in graph.constants:
-        refusals.attempt("Const", constant.name, lambda constant=constant: _constant(constant, target))  # type: ignore[misc]
-    returned = frozenset(graph.outputs)
-    for node in sorted_nodes(graph):
-        refusals.attempt_node(node, target, partial(_row, node, table), partial(_convert, node, target, returned))
+    _Walk(table, refusals).nodes(graph, target)
     refusals.raise_if_any()
     for index, name in enumerate(outputs):
-        refusals.attempt("Result", name, lambda index=index, name=name: add_output(model, index, name, target))  # type: ignore[misc]
+        refusals.attempt("Result", name, partial(add_output, model, index, name, target))
     refusals.raise_if_any()
     proto = onnx.ModelProto(ir_version=onnx.helper.find_min_ir_version_for(target.imports))
     proto.opset_import.extend(target.imports)
@@ -75,23 +72,42 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
     return made
 
 
-def _row(node: Node, table: Any) -> Row:
-    row = row_for(table.by_openvino, node, domain_of(node), "openvino", node.op)
-    check_openvino_version(node, row.openvino_versions[0])
-    check_openvino(node)
-    return row
+class _Walk:
+    """Converts the nodes of a model, scope by scope."""
 
+    def __init__(self, table: Any, refusals: Refusals) -> None:
+        self._table = table
+        self._refusals = refusals
 
-def _convert(node: Node, target: OnnxTarget, returned: frozenset[Tensor], row: Row) -> None:
-    assert row.to_onnx is not None
-    count = len(target.graph.nodes)
-    site = OnnxSite(node, target)
-    row.to_onnx(site)
-    site.check_attributes()
-    for made in target.graph.nodes[count:]:
-        target.check(made)
-    layer_to_node(node, target.graph.nodes[count:], target)
-    check_results(node, target.tensors, returned)
+    def nodes(self, scope: Graph, target: Target) -> None:
+        """Converts constants and nodes of a scope. Raises `InsideError` where one of a body is refused."""
+        assert isinstance(target, OnnxTarget)
+        refusals, before = self._refusals, self._refusals.count
+        for constant in scope.constants:
+            refusals.attempt("Const", constant.name, partial(_constant, constant, target))
+        returned = frozenset(scope.outputs)
+        for node in sorted_nodes(scope):
+            find, convert = partial(self._row, node), partial(self._convert, node, target, returned)
+            refusals.attempt_node(node, target, find, convert)
+        if target.outer is not None and refusals.count != before:
+            raise InsideError
+
+    def _row(self, node: Node) -> Row:
+        row = row_for(self._table.by_openvino, node, domain_of(node), "openvino", node.op)
+        check_openvino_version(node, row.openvino_versions[0])
+        check_openvino(node)
+        return row
+
+    def _convert(self, node: Node, target: OnnxTarget, returned: frozenset[Tensor], row: Row) -> None:
+        assert row.to_onnx is not None
+        count = len(target.graph.nodes)
+        site = OnnxSite(node, target, self)
+        row.to_onnx(site)
+        site.check_attributes()
+        for made in target.graph.nodes[count:]:
+            target.check(made)
+        layer_to_node(node, target.graph.nodes[count:], target)
+        check_results(node, target.tensors, returned)
 
 
 def _constant(constant: Constant, target: OnnxTarget) -> None:

@@ -1,4 +1,4 @@
-"""ONNX to OpenVINO IR: the site that rows work on, and the walk over the model."""
+"""ONNX to OpenVINO IR: the walk over a model."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from maxfold.model.computed import computed
 from maxfold.model.data import SparseData, TensorData, why_no_array
 from maxfold.model.dtypes import DType, from_numpy
 from maxfold.model.errors import ModelError
-from maxfold.model.graph import Constant, Node, Tensor, Variable, new_variable
+from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import Model
-from maxfold.model.openvino.ir import Layer, Net, Parameter, Port, Result
+from maxfold.model.openvino.ir import Net, Port
 from maxfold.model.openvino.text import precision
 from maxfold.model.order import sorted_nodes
 from maxfold.model.view import View, domain_of
 from maxfold.passes.conversion.check import OnnxChecks, check_name, check_results
-from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.errors import InsideError, UnsupportedError
 from maxfold.passes.conversion.hints import hint_for
 from maxfold.passes.conversion.names import shapes_to_rt_info
 from maxfold.passes.conversion.said_of_layers import interface_to_layers, node_to_layer
 from maxfold.passes.conversion.said_of_models import to_net
-from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite, escape_name
+from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite, OpenvinoTarget, escape_name
 from maxfold.passes.conversion.sites.site import Target
 from maxfold.passes.conversion.version_10 import VERSION as VERSION_10
 from maxfold.passes.conversion.version_10 import name_layers, shown_input, shown_output
@@ -45,21 +45,11 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
     # The IR declares the same dimension, and OpenVINO goes by it.
     view = View(model, believes_zero=True)
     graph = model.graph
-    target = Target(graph.name or "model")
+    target = OpenvinoTarget(graph.name or "model", view)
     for tensor in graph.inputs:
-        refusals.attempt("graph input", tensor.name, lambda tensor=tensor: _input(tensor, target, model, ir_version))  # type: ignore[misc]
-    for constant in graph.constants:
-        if constant not in target.tensors:
-            refusals.attempt("constant", constant.name, lambda constant=constant: _constant(constant, target, view))  # type: ignore[misc]
+        refusals.attempt("graph input", tensor.name, partial(_input, tensor, target, model, ir_version))
     refusals.attempt("graph", graph.name, partial(check_name, graph.name or ""))
-    returned, checks = frozenset(graph.outputs), OnnxChecks(view)
-    for node in sorted_nodes(graph):
-        refusals.attempt_node(
-            node,
-            target,
-            partial(_row, node, view, table, checks),
-            partial(_convert, node, target, view, returned, checks),
-        )
+    _Walk(view, table, refusals).nodes(graph, target)
     listed = Counter(graph.outputs)
     inputs = frozenset(graph.inputs)
     for output in graph.outputs:
@@ -79,30 +69,54 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
     return made
 
 
-def _row(node: Node, view: View, table: Any, checks: OnnxChecks) -> Row:
-    if view.is_function_call(node):
-        raise UnsupportedError("it calls a model-local function; maxfold optimize --inline-functions replaces the call")
-    try:
-        row = row_for(table.by_onnx, node, domain_of(node), "", node.op)
-    except UnsupportedError as error:
-        raise UnsupportedError(f"{error}{hint_for(node, view)}") from None
-    check_onnx_version(node, view.opset(node) or 1, row.onnx_versions[0])
-    checks.before(node)
-    return row
+class _Walk:
+    """Converts the nodes of a model, scope by scope."""
+
+    def __init__(self, view: View, table: Any, refusals: Refusals) -> None:
+        self._view = view
+        self._table = table
+        self._refusals = refusals
+        self._checks = OnnxChecks(view)
+
+    def nodes(self, scope: Graph, target: Target) -> None:
+        """Converts constants and nodes of a scope. Raises `InsideError` where one of a body is refused."""
+        refusals, before = self._refusals, self._refusals.count
+        for constant in scope.constants:
+            if constant not in target.tensors:
+                refusals.attempt("constant", constant.name, partial(_constant, constant, target, self._view))
+        returned = frozenset(scope.outputs)
+        for node in sorted_nodes(scope):
+            find, convert = partial(self._row, node), partial(self._convert, node, target, returned)
+            refusals.attempt_node(node, target, find, convert)
+        if target.outer is not None and refusals.count != before:
+            raise InsideError
+
+    def _row(self, node: Node) -> Row:
+        view = self._view
+        if view.is_function_call(node):
+            raise UnsupportedError(
+                "it calls a model-local function; maxfold optimize --inline-functions replaces the call"
+            )
+        try:
+            row = row_for(self._table.by_onnx, node, domain_of(node), "", node.op)
+        except UnsupportedError as error:
+            raise UnsupportedError(f"{error}{hint_for(node, view)}") from None
+        check_onnx_version(node, view.opset(node) or 1, row.onnx_versions[0])
+        self._checks.before(node)
+        return row
+
+    def _convert(self, node: Node, target: Target, returned: frozenset[Tensor], row: Row) -> None:
+        assert row.to_openvino is not None
+        count = len(target.graph.nodes)
+        site = OpenvinoSite(node, target, self, self._view)
+        row.to_openvino(site)
+        site.check_attributes()
+        node_to_layer(node, target.graph.nodes[count:], target)
+        self._checks.after(node)
+        check_results(node, target.tensors, returned)
 
 
-def _convert(node: Node, target: Target, view: View, returned: frozenset[Tensor], checks: OnnxChecks, row: Row) -> None:
-    assert row.to_openvino is not None
-    count = len(target.graph.nodes)
-    site = OpenvinoSite(node, target, view)
-    row.to_openvino(site)
-    site.check_attributes()
-    node_to_layer(node, target.graph.nodes[count:], target)
-    checks.after(node)
-    check_results(node, target.tensors, returned)
-
-
-def _input(tensor: Tensor, target: Target, model: Model, ir_version: int) -> None:
+def _input(tensor: Tensor, target: OpenvinoTarget, model: Model, ir_version: int) -> None:
     if isinstance(tensor, Constant):
         if model.ir_version >= 4:
             raise UnsupportedError("it has a default value, which IR cannot hold; remove its initializer")
@@ -115,12 +129,7 @@ def _input(tensor: Tensor, target: Target, model: Model, ir_version: int) -> Non
     if ir_version == VERSION_10 and shown_input(dtype) is not dtype:
         shown = shown_input(dtype).openvino
         raise UnsupportedError(f"OpenVINO shows an {dtype.openvino} input of an IR of version 10 as {shown}; {_NEWER}")
-    made = new_variable(target.fresh(tensor.name), target.graph)
-    made.dtype, made.shape = tensor.dtype, tensor.shape
-    made.__dict__["port"] = Port(precision(dtype), _dims(tensor), escape_name(tensor.name))
-    data = {"shape": _shape_text(tensor), "element_type": dtype.openvino}
-    made.__dict__["parameter"] = Parameter(Layer(tensor.name, "Parameter", "opset1"), data, -1)
-    target.graph.inputs.append(made)
+    made = target.parameter(tensor.name, dtype, tensor.shape)
     target.tensors[tensor] = made
     target.shown.add(made)
 
@@ -167,24 +176,11 @@ def _dense(data: SparseData, dtype: DType) -> TensorData:
     return computed(dtype, data.shape, data.array)
 
 
-def _outputs(model: Model, target: Target) -> None:
+def _outputs(model: Model, target: OpenvinoTarget) -> None:
     for tensor in model.graph.outputs:
         made = target.tensors[tensor]
-        target.graph.outputs.append(made)
         port = made.__dict__.get("port")
         if port is not None and not port.dims and tensor.shape:
             # What the model declares, where nothing more is known: a port without dimensions would be a scalar.
             port.dims = [str(dim) if isinstance(dim, int) else "-1" for dim in tensor.shape]
-        name = target.fresh(f"{tensor.name}/sink_port_0")
-        layer = Layer(name, "Result", "opset1", {"output_names": escape_name(tensor.name)})
-        target.graph.results.append(Result(layer, None, -1))
-
-
-def _dims(tensor: Variable) -> list[str]:
-    return [str(dim) if isinstance(dim, int) and dim >= 0 else "-1" for dim in tensor.shape or ()]
-
-
-def _shape_text(tensor: Variable) -> str:
-    if tensor.shape is None:
-        return "..."
-    return ",".join("?" if dim == "-1" else dim for dim in _dims(tensor))
+        target.result(made, tensor.name, {"output_names": escape_name(tensor.name)})

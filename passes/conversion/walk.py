@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Node
-from maxfold.passes.conversion.errors import ConversionError, Refusal, UnsupportedError
+from maxfold.passes.conversion.errors import ConversionError, InsideError, Refusal, UnsupportedError
 from maxfold.passes.conversion.sites.site import Target
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ class Refusals:
         self._target = target
         self._found: dict[tuple[str, str], list[str]] = {}
 
+    @property
+    def count(self) -> int:
+        """How many were refused so far."""
+        return sum(map(len, self._found.values()))
+
     def add(self, operator: str, reason: str, example: str) -> None:
         """Notes one refusal."""
         self._found.setdefault((operator, reason), []).append(example)
@@ -40,15 +45,18 @@ class Refusals:
             convert()
         except (UnsupportedError, ModelError) as error:
             self.add(operator, str(error), name)
-            return True
-        return False
+        except InsideError:
+            pass
+        else:
+            return False
+        return True
 
     def attempt_node(self, node: Node, target: Target, find: Callable[[], Row], convert: Callable[[Row], None]) -> None:
         """Finds a node's row and converts the node. Where what it reads was refused, only the row is looked for, since
         nothing is known of its inputs any more."""
         named = next((tensor.name for tensor in node.outputs if tensor.name), "")
         name = node.name or named
-        if any(tensor.name and tensor not in target.tensors for tensor in node.inputs):
+        if any(tensor.name and not target.has(tensor) for tensor in node.inputs):
             self.attempt(node.op, name, find)
         elif self.attempt(node.op, name, lambda: convert(find())):
             for tensor in node.outputs:

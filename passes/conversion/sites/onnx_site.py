@@ -1,141 +1,148 @@
 """OpenVINO IR to ONNX: what rows see of an OpenVINO operation, and how they add ONNX nodes.
 
-Types are derived step by step with onnx's own inference of the nodes that are made, since the dimensions that an IR
-lists at its ports are no more than a copy of what somebody derived once.
+Types, shapes and small values are derived of the ONNX nodes that are made, since the dimensions that an IR lists at its
+ports are no more than a copy of what somebody derived once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import onnx
-from onnx import numpy_helper
 
-from maxfold.model.attributes import encode
 from maxfold.model.data import Array
-from maxfold.model.dtypes import DType, from_onnx
-from maxfold.model.graph import Constant, Node, Tensor, new_variable
-from maxfold.model.onnx_inference import infer_outputs
+from maxfold.model.dtypes import DType
+from maxfold.model.graph import Constant, Graph, Node, Tensor, new_node, new_variable
+from maxfold.model.inference import Dim, Fact
+from maxfold.model.model import Model
 from maxfold.model.openvino import text
+from maxfold.model.openvino.ir import Parameter
 from maxfold.model.openvino.operations import OPERATIONS, operation
-from maxfold.passes.conversion.check import one_line
+from maxfold.model.types import value_info
+from maxfold.model.view import View
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.known import values_of
-from maxfold.passes.conversion.sites.site import Shape, Site, Target
+from maxfold.passes.conversion.sites.site import Shape, Site, Target, Walk
 from maxfold.passes.conversion.versions import opset_hint
+from maxfold.passes.signature_table import signature
 
-# Values up to this size take part in shape inference.
-_SMALL_BYTES = 4096
+# Parameters in half precision are read as numbers up to this size.
+_MOST_WIDENED = 256
+_HALVES = ("FLOAT16", "BFLOAT16")
 
 
 class OnnxTarget(Target):
-    """An ONNX graph under construction, with the derived types of its tensors."""
+    """An ONNX graph under construction, of which types are derived. Its inputs come first."""
 
-    def __init__(self, name: str, opset: int) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, opset: int, outer: OnnxTarget | None = None) -> None:
+        super().__init__(name, outer)
         self.opset = opset
         self.imports = [onnx.helper.make_opsetid("", opset)]
-        self.types: dict[Tensor, onnx.TypeProto] = {}
-        # What onnx says of nodes whose types do not belong together.
-        self.rejected: dict[Node, str] = {}
-        self.known: dict[Tensor, Array] = {}
+        self._around = outer
 
-    def type_of(self, tensor: Tensor) -> onnx.TypeProto | None:
-        """The derived type of a target tensor, None where unknown."""
-        if isinstance(tensor, Constant):
-            assert tensor.data.dtype is not None
-            return onnx.helper.make_tensor_type_proto(tensor.data.dtype.onnx or 0, tensor.data.shape)
-        return self.types.get(tensor)
+    @cached_property
+    def view(self) -> View:
+        """What is derived of the graph and its bodies, first asked for when all inputs are there."""
+        if self._around is not None:
+            return self._around.view
+        proto = onnx.ModelProto(ir_version=onnx.helper.find_min_ir_version_for(self.imports))
+        proto.opset_import.extend(self.imports)
+        return View(Model(graph=self.graph, proto=proto), believes_zero=True)
+
+    @cached_property
+    def _symbols(self) -> dict[Dim, str]:
+        """The names that inputs declare for their dimensions."""
+        return {
+            dim: declared
+            for tensor in self.graph.inputs
+            for dim, declared in zip(self.view.dims(tensor) or (), tensor.shape or (), strict=False)
+            if isinstance(declared, str)
+        }
+
+    def _captured(self, source: Tensor, tensor: Tensor) -> Tensor:
+        """Bodies read what is around them."""
+        return tensor
+
+    def add_input(self, source: Tensor, shape: Shape | None) -> None:
+        """An input of a body, of the type of a Parameter and of a shape that somebody knows."""
+        parameter: Parameter = source.__dict__["parameter"]
+        written = parameter.data.get("element_type", "dynamic")
+        dtype = text.element_type(written, f"Parameter {parameter.layer.name!r}")
+        if dtype is None or dtype.onnx is None:
+            raise UnsupportedError(f"the element type {written} of an input of its body does not exist in ONNX")
+        made = new_variable(self.fresh(source.name), self.graph)
+        made.dtype, made.shape = dtype.numpy, shape
+        self.graph.input_info[made.name] = value_info(made.name, dtype.onnx, shape)
+        self.graph.inputs.append(made)
+        self.tensors[source] = made
+        self.view.suppose({made: Fact(dtype, shape)})
+
+    def add_output(self, tensor: Tensor) -> None:
+        """An output of a body: made in it, and listed once."""
+        if tensor.scope is not self.graph or not tensor.inputs or tensor in self.graph.outputs:
+            made = new_variable(self.fresh(f"{tensor.name}_output"), self.graph)
+            name = self.fresh(f"{made.name}_node")
+            node = new_node("Identity", [tensor], [made], self.graph, name=name, position=len(self.graph.nodes))
+            self.graph.nodes.append(node)
+            tensor = made
+        self.graph.outputs.append(tensor)
+        self.graph.output_info.append(self.info_of(tensor) or onnx.ValueInfoProto(name=tensor.name))
+
+    def dims(self, tensor: Tensor) -> list[int | str | None] | None:
+        """The derived shape of a target tensor, with the inputs' names for dimensions; None where unknown."""
+        dims = self.view.dims(tensor)
+        if dims is None:
+            return None
+        return [dim if isinstance(dim, int) else self._symbols.get(dim) for dim in dims]
 
     def info_of(self, tensor: Tensor) -> onnx.ValueInfoProto | None:
         """The declaration of a target tensor, None where its type is not known."""
-        found = self.type_of(tensor)
-        return None if found is None else onnx.ValueInfoProto(name=tensor.name, type=found)
+        dtype = self.view.dtype(tensor)
+        return None if dtype is None else value_info(tensor.name, dtype.onnx, self.dims(tensor))
 
-    def value_of(self, tensor: Tensor) -> Array | None:
-        """The value of a small constant, or of integers that follow from known shapes; None where unknown."""
+    def value(self, tensor: Tensor) -> Array | None:
+        """A constant's value, or integers that follow from known shapes; None where unknown."""
         if isinstance(tensor, Constant):
-            return tensor.values if tensor.data.nbytes <= _SMALL_BYTES else None
-        return self.known.get(tensor)
-
-    def infer(self, node: Node) -> None:
-        """Derives the types of a node's outputs, and their values where these follow from known shapes."""
-        values = [self.value_of(tensor) for tensor in node.inputs]
-        known = values_of(node, values, [self.type_of(tensor) for tensor in node.inputs])
-        self.known.update(zip(node.outputs, known, strict=False))
-        proto = onnx.NodeProto(op_type=node.op)
-        proto.input.extend(tensor.name for tensor in node.inputs)
-        proto.output.extend(tensor.name for tensor in node.outputs)
-        proto.attribute.extend(encode(name, value) for name, value in node.attrs.items())
-        types, data = {}, {}
-        for tensor in node.inputs:
-            known_type = self.type_of(tensor) if tensor.name else None
-            if known_type is not None:
-                types[tensor.name] = known_type
-            if isinstance(tensor, Constant) and tensor.data.nbytes <= _SMALL_BYTES:
-                data[tensor.name] = numpy_helper.from_array(tensor.values, tensor.name)
-            elif tensor in self.known:
-                data[tensor.name] = numpy_helper.from_array(self.known[tensor], tensor.name)
-        try:
-            schema = onnx.defs.get_schema(node.op, self.opset)
-        except onnx.defs.SchemaError:
-            return
-        try:
-            derived = infer_outputs(schema, proto, types, data, self.imports)
-        except onnx.checker.ValidationError as error:
-            self.rejected[node] = str(error)
-            return
-        except onnx.shape_inference.InferenceError as error:
-            self.rejected[node] = one_line(error)
-            derived = {}
-        except (RuntimeError, ValueError, KeyError):
-            derived = {}
-        derived = {**_element_types(schema, node, types), **derived}
-        self.types.update((tensor, derived[tensor.name]) for tensor in node.outputs if tensor.name in derived)
+            return tensor.values
+        value, dtype = self.view.value(tensor), self.view.dtype(tensor)
+        if value is None or dtype is None:
+            return _widened(tensor)
+        return value.array().astype(dtype.numpy) if value.is_known else None
 
     def check(self, node: Node) -> None:
         """Raises `UnsupportedError` where the operator set does not have a node's operator, or not for its types."""
         reason = self._why_not(node, self.opset)
         if reason is not None:
             raise UnsupportedError(reason + opset_hint(lambda opset: self._why_not(node, opset), self.opset))
-        if node in self.rejected:
-            raise UnsupportedError(f"{node.op} of operator set {self.opset} cannot be written: {self.rejected[node]}")
+        reason = self.view.refusal(node)
+        if reason is not None:
+            raise UnsupportedError(f"{node.op} of operator set {self.opset} cannot be written: {reason}")
 
     def _why_not(self, node: Node, opset: int) -> str | None:
-        try:
-            schema = onnx.defs.get_schema(node.op, opset)
-        except onnx.defs.SchemaError:
+        found = signature(node.op, "", opset)
+        if found is None:
             return f"{node.op} does not exist in operator set {opset}"
-        for tensors, formals in ((node.inputs, schema.inputs), (node.outputs, schema.outputs)):
-            for index, tensor in enumerate(tensors):
-                # The last formal parameter stands for all that follow where it is variadic.
-                formal = formals[min(index, len(formals) - 1)]
-                found = self.type_of(tensor) if tensor.name else None
-                if found is None or not found.tensor_type.elem_type:
-                    continue
-                name = onnx.TensorProto.DataType.Name(found.tensor_type.elem_type).lower()
-                if f"tensor({name})" not in formal.types:
-                    return f"{node.op} of operator set {opset} has no {name}"
+        for index, tensor in enumerate(node.inputs):
+            dtype = self.view.dtype(tensor) if tensor.name else None
+            if dtype is None or dtype.onnx is None:
+                continue
+            # The last formal parameter stands for all that follow where it is variadic.
+            if f"tensor({dtype})" not in found.inputs[min(index, len(found.inputs) - 1)].types:
+                return f"{node.op} of operator set {opset} has no {dtype}"
         return None
 
 
-def _element_types(
-    schema: onnx.defs.OpSchema, node: Node, types: Mapping[str, onnx.TypeProto]
-) -> dict[str, onnx.TypeProto]:
-    """The types without shapes of those outputs that are of an input's type by the operator's schema.
-
-    onnx infers nothing where one input is unknown, and refuses Resize to a number of sizes that it does not know.
-    """
-    known: dict[str, int] = {}
-    for formal, tensor in zip(schema.inputs, node.inputs, strict=False):
-        if tensor.name in types:
-            known.setdefault(formal.type_str, types[tensor.name].tensor_type.elem_type)
-    return {
-        tensor.name: onnx.helper.make_tensor_type_proto(known[formal.type_str], None)
-        for formal, tensor in zip(schema.outputs, node.outputs, strict=False)
-        if known.get(formal.type_str)
-    }
+def _widened(tensor: Tensor) -> Array | None:
+    """A small parameter that the file has in half precision, as IR compresses all floats."""
+    producer = tensor.inputs[0] if tensor.inputs else None
+    if producer is None or producer.op != "Cast" or producer.attrs.get("to") != onnx.TensorProto.FLOAT:
+        return None
+    (source,) = producer.inputs
+    if not isinstance(source, Constant) or source.data.dtype is None or source.data.dtype.name not in _HALVES:
+        return None
+    return source.values.astype(np.float32) if np.prod(source.data.shape) <= _MOST_WIDENED else None
 
 
 class OnnxSite(Site):
@@ -143,8 +150,8 @@ class OnnxSite(Site):
 
     _target: OnnxTarget
 
-    def __init__(self, node: Node, target: OnnxTarget) -> None:
-        super().__init__(node, target)
+    def __init__(self, node: Node, target: OnnxTarget, walk: Walk) -> None:
+        super().__init__(node, target, walk)
         self._operation = operation(node.op, self.version)
 
     @property
@@ -159,24 +166,17 @@ class OnnxSite(Site):
 
     def value(self, index: int) -> Array | None:
         """The value of a constant input, or of integers that follow from known shapes; None where unknown."""
-        constant = super().value(index)
-        if constant is not None or not self.has_input(index):
-            return constant
-        return self._target.known.get(self.input(index))
+        return self._target.value(self.input(index)) if self.has_input(index) else None
 
     def dtype(self, index: int) -> DType | None:
-        found = self._target.type_of(self.input(index))
-        return None if found is None else from_onnx(found.tensor_type.elem_type)
+        return self._target.view.dtype(self.input(index))
 
     def shape(self, index: int) -> Shape | None:
         return self.shape_of(self.input(index))
 
     def shape_of(self, tensor: Tensor) -> Shape | None:
         """The derived shape of a tensor of the target."""
-        found = self._target.type_of(tensor)
-        if found is None or not found.tensor_type.HasField("shape"):
-            return None
-        return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in found.tensor_type.shape.dim)
+        return self._target.view.shape(tensor)
 
     def text(self, name: str) -> str:
         """An attribute as text, its reader's default where the file does not have it."""
@@ -220,18 +220,31 @@ class OnnxSite(Site):
         except ValueError:
             raise UnsupportedError(f"its attribute {name!r} is no number") from None
 
+    def body(self, graph: Graph, inputs: Sequence[Tensor | Shape | None]) -> Graph:
+        """A body of the operation as an ONNX graph. Each of its inputs stands for a tensor of the graph around it, or
+        stays one, of a shape or of none that is known. Where a node of it cannot be converted neither can this one."""
+        target = OnnxTarget(self._target.fresh(graph.name or "body"), self.opset, self._target)
+        for source, given in zip(graph.inputs, inputs, strict=True):
+            if given is None or isinstance(given, tuple):
+                target.add_input(source, given)
+            else:
+                target.tensors[source] = given
+        self._walk.nodes(graph, target)
+        for output in graph.outputs:
+            target.add_output(target.made_of(output))
+        return target.graph
+
     def add(self, op: str, inputs: list[Tensor], attributes: dict[str, Any] | None = None, *, outputs: int = 1) -> Any:
         """Adds an ONNX node; returns its output, or a list where `outputs` is not 1."""
         node = self._new_node(op, "", inputs, dict(attributes or {}), outputs)
-        self._target.infer(node)
         return node.outputs[0] if outputs == 1 else list(node.outputs)
 
     def declare(self, tensor: Tensor, like: Tensor, shape: Sequence[int | None]) -> None:
-        """Gives a tensor of the target, made just now, a shape that onnx's inference does not derive, and the element
-        type of another tensor. A shape that was derived stays."""
-        known = self._target.type_of(like)
-        if known is not None and self.shape_of(tensor) is None:
-            self._target.types[tensor] = onnx.helper.make_tensor_type_proto(known.tensor_type.elem_type, shape)
+        """Gives a tensor of the target, made just now, a shape that is not derived, and the element type of another
+        tensor. A shape that was derived stays."""
+        view = self._target.view
+        if view.dims(tensor) is None:
+            view.suppose({tensor: Fact(view.dtype(like), tuple(shape))})
 
     def omitted(self) -> Tensor:
         """An optional input that is left out."""

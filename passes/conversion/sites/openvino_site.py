@@ -2,27 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import onnx_graphsurgeon as gs
 
 from maxfold.model.dtypes import DType
-from maxfold.model.graph import Constant, Node, Tensor
-from maxfold.model.openvino.ir import Port
+from maxfold.model.graph import Constant, Graph, Node, Tensor, Variable, new_variable
+from maxfold.model.openvino.ir import Layer, Parameter, Port, Result
+from maxfold.model.openvino.operations import BODY_TYPES
 from maxfold.model.openvino.reader import join_names, split_names
 from maxfold.model.openvino.text import precision, spell
 from maxfold.model.view import View
 from maxfold.passes.conversion.check import check_name
 from maxfold.passes.conversion.defaults import is_default
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.sites.site import Shape, Site, Target
+from maxfold.passes.conversion.sites.site import Shape, Site, Target, Walk
+
+
+class OpenvinoTarget(Target):
+    """An IR graph under construction. A body reads nothing around it but through its own inputs."""
+
+    def __init__(self, name: str, view: View, outer: Target | None = None) -> None:
+        super().__init__(name, outer)
+        self._view = view
+        # What the inputs of a body stand for, but for those that it has of its own, which come first.
+        self.captured: list[Tensor] = []
+
+    def parameter(self, name: str, dtype: DType, shape: Sequence[object] | None) -> Variable:
+        """A new input. `shape` is None for an unknown rank; what is no size in it stands for an unknown one."""
+        made = new_variable(self.fresh(name), self.graph)
+        made.dtype, made.shape = dtype.numpy, shape
+        dims = ["-1" if size is None else str(size) for size in map(_size, shape or ())]
+        made.__dict__["port"] = Port(precision(dtype), dims, None if self.outer else escape_name(name))
+        written = "..." if shape is None else ",".join(dims).replace("-1", "?")
+        data = {"shape": written, "element_type": str(dtype.openvino)}
+        made.__dict__["parameter"] = Parameter(Layer(name, "Parameter", "opset1"), data, -1)
+        self.graph.inputs.append(made)
+        return made
+
+    def result(self, tensor: Tensor, name: str, attributes: dict[str, str]) -> None:
+        """A new output."""
+        layer = Layer(self.fresh(f"{name}/sink_port_0"), "Result", "opset1", attributes)
+        self.graph.outputs.append(tensor)
+        self.graph.results.append(Result(layer, None, -1))
+
+    def _captured(self, source: Tensor, tensor: Tensor) -> Tensor:
+        if isinstance(tensor, Constant):
+            return self.constant(tensor.data, tensor.name)
+        self.captured.append(tensor)
+        return self.parameter_of(source)
+
+    def parameter_of(self, source: Tensor) -> Variable:
+        """A new input of the type that is derived of a tensor of the source."""
+        dtype = self._view.dtype(source)
+        if dtype is None or dtype.openvino is None:
+            raise UnsupportedError(f"the element type of {source.name!r}, which its body reads, is not known")
+        return self.parameter(source.name, dtype, self._view.shape(source))
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A converted body, and the tensors of the graph around it that its last inputs stand for."""
+
+    graph: Graph
+    captured: tuple[Tensor, ...]
+
+
+def _size(dim: object) -> int | None:
+    return dim if isinstance(dim, int) and dim >= 0 else None
 
 
 class OpenvinoSite(Site):
     """An ONNX node on its way to OpenVINO operations."""
 
-    def __init__(self, node: Node, target: Target, view: View) -> None:
-        super().__init__(node, target)
+    def __init__(self, node: Node, target: Target, walk: Walk, view: View) -> None:
+        super().__init__(node, target, walk)
         self._view = view
 
     @property
@@ -51,12 +107,25 @@ class OpenvinoSite(Site):
     def _is_default(self, name: str) -> bool:
         return is_default(self.node.op, self.opset, name, self.node.attrs[name])
 
+    def body(self, graph: Graph) -> Body:
+        """A graph of one of the node's attributes, its inputs first. Where one of its nodes cannot be converted neither
+        can this one."""
+        target = OpenvinoTarget(graph.name or "body", self._view, self._target)
+        for tensor in graph.inputs:
+            target.tensors[tensor] = target.parameter_of(tensor)
+        self._walk.nodes(graph, target)
+        for output in graph.outputs:
+            target.result(target.made_of(output), output.name, {})
+        return Body(target.graph, tuple(target.captured))
+
     def add(
         self, op: str, inputs: list[Tensor], data: dict[str, Any] | None = None, *, opset: int = 1, outputs: int = 1
     ) -> Any:
         """Adds an OpenVINO operation of the operator set that introduced its version; returns its output, or a list
-        where `outputs` is not 1. Values in `data` may be text, numbers, flags and lists of integers."""
-        attributes = {key: spell(value) for key, value in (data or {}).items()}
+        where `outputs` is not 1. Values in `data` may be text, numbers, flags and lists of integers, and the bodies
+        and maps of operations that have them."""
+        bodies = BODY_TYPES.get(op, ())
+        attributes = {key: value if key in bodies else spell(value) for key, value in (data or {}).items()}
         node = self._new_node(op, f"openvino.opset{opset}", inputs, attributes, outputs)
         return node.outputs[0] if outputs == 1 else list(node.outputs)
 

@@ -5,14 +5,14 @@ A site reads one node of the source model and adds nodes to the target graph. Th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx
 
 from maxfold.model.data import Array, ArrayData, TensorData
 from maxfold.model.dtypes import DType
-from maxfold.model.graph import Constant, Node, Tensor, new_constant, new_graph, new_node, new_variable
+from maxfold.model.graph import Constant, Graph, Node, Tensor, new_constant, new_graph, new_node, new_variable
 from maxfold.model.model import Lost
 from maxfold.passes.conversion.errors import UnsupportedError
 
@@ -20,16 +20,38 @@ Shape = tuple[int | None, ...]
 
 
 class Target:
-    """A graph under construction: unique names, and which source tensor became which target tensor."""
+    """A graph under construction: unique names, and which source tensor became which target tensor.
 
-    def __init__(self, name: str) -> None:
+    The target of a body stands in that of the graph around it, the `outer` one.
+    """
+
+    def __init__(self, name: str, outer: Target | None = None) -> None:
         self.graph = new_graph(name)
-        self._names: dict[str, int] = {}
+        self.outer = outer
+        self._names: dict[str, int] = {} if outer is None else outer._names
         self.tensors: dict[Tensor, Tensor] = {}
         # Target tensors that are inputs or outputs: each has one name that the interface promises.
         self.shown: set[Tensor] = set()
         # What of the source has no place in the target, and what it was said of.
-        self.lost: dict[str, list[str]] = {}
+        self.lost: dict[str, list[str]] = {} if outer is None else outer.lost
+
+    def has(self, source: Tensor) -> bool:
+        """Whether a source tensor was converted, here or in a graph around."""
+        target: Target | None = self
+        while target is not None and source not in target.tensors:
+            target = target.outer
+        return target is not None
+
+    def made_of(self, source: Tensor) -> Tensor:
+        """What a source tensor became, as nodes of this graph can read it."""
+        if source not in self.tensors:
+            assert self.outer is not None
+            self.tensors[source] = self._captured(source, self.outer.made_of(source))
+        return self.tensors[source]
+
+    def _captured(self, source: Tensor, tensor: Tensor) -> Tensor:
+        """A tensor of the graph around as nodes of this graph can read it."""
+        raise NotImplementedError
 
     def lose(self, what: str, name: str) -> None:
         """Notes something that does not cross."""
@@ -62,12 +84,20 @@ class Target:
         return constant
 
 
+class Walk(Protocol):
+    """What converts all nodes of a scope of the source."""
+
+    def nodes(self, scope: Graph, target: Target) -> None:
+        """Converts constants and nodes of a scope. Raises `InsideError` where one of a body is refused."""
+
+
 class Site:
     """One node of the source and its place in the target."""
 
-    def __init__(self, node: Node, target: Target) -> None:
+    def __init__(self, node: Node, target: Target, walk: Walk) -> None:
         self.node = node
         self._target = target
+        self._walk = walk
         # The attributes that the row has asked for, or does not care about.
         self._seen: set[str] = set()
 
@@ -111,7 +141,7 @@ class Site:
         """An input as a tensor of the target graph. Raises `UnsupportedError` where it is omitted."""
         if not self.has_input(index):
             raise UnsupportedError(f"input {index} is missing")
-        return self._target.tensors[self.node.inputs[index]]
+        return self._target.made_of(self.node.inputs[index])
 
     def inputs(self) -> list[Tensor]:
         """All inputs as tensors of the target graph."""
@@ -181,5 +211,8 @@ class Site:
             op, inputs, made, self._target.graph, domain=domain, name=self._target.fresh(f"{self._base}_{op}_node"),
             attributes=attributes, position=len(self._target.graph.nodes),
         )  # fmt: skip
+        for value in attributes.values():
+            if isinstance(value, Graph):
+                value.parent = node
         self._target.graph.nodes.append(node)
         return node
