@@ -54,8 +54,8 @@ def arguments(function: Function, call: Node) -> dict[str, Argument]:
     return found
 
 
-def copy_body(function: Function, values: Mapping[str, Argument], scope: Graph, names: NameAllocator) -> Graph:
-    """The body with its inputs and outputs, in no scope yet. Its names, inside too, are free around `scope`."""
+def copy_body(function: Graph, values: Mapping[str, Argument], scope: Graph, names: NameAllocator) -> Graph:
+    """A body, or another graph, with its inputs and outputs, in no scope. Names, inside too, are free in `scope`."""
     copier = _Copier(values, scope, names)
     body = copier.graph(function, None)
     while copier.pending:

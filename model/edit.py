@@ -69,11 +69,12 @@ class Edit(View):
         node.op = operator
         self._touched[node] = None
 
-    def set_opset(self, version: int) -> None:
-        """See `Model.set_opset`."""
+    def set_opset(self, version: int, *, keeps_types: bool = False) -> None:
+        """See `Model.set_opset`. With `keeps_types` all that was derived of tensors still holds."""
         self.model.set_opset(version)
         self._opsets.clear()
-        self.forget_types()
+        if not keeps_types:
+            self.forget_types()
 
     def forget_types(self) -> None:
         """Lets all types be derived anew: rewrites may have made more of them known."""
@@ -234,9 +235,10 @@ class Edit(View):
         """Lets an If give some of its results no more, which nothing reads any more, or are made otherwise."""
         splice.drop_results(self, node, places)
 
-    def copy_function(self, function: Function, call: Node) -> Graph:
-        """The body of a function with the attributes of a call, in no scope; see `inline_graph`."""
-        body = copy_body(function, arguments(function, call), call.scope, self._names)
+    def copy_function(self, function: Graph, call: Node) -> Graph:
+        """The body of a function with a call's attributes, or a graph for `call`, in no scope; see `inline_graph`."""
+        values = arguments(function, call) if isinstance(function, Function) else {}
+        body = copy_body(function, values, call.scope, self._names)
         splice.index_graph(self, body)
         return body
 

@@ -30,14 +30,22 @@ class View:
 
     `math` is "exact" or "relaxed"; tensors and nodes named in `keep` are left alone. Exporters declare a dimension of
     an input as 0 where they do not know it: only with `believes_zero` it is 0. So it is with an input that is declared
-    without any dimension, which runtimes take in any rank: only with `believes_zero` it is a scalar.
+    without any dimension, which runtimes take in any rank: only with `believes_zero` it is a scalar. Without
+    `is_checked` no static check will see the model, as where it is converted: then nothing has to stay unknown to them.
     """
 
     def __init__(
-        self, model: Model, *, math: Math = "exact", keep: Iterable[str] = (), believes_zero: bool = False
+        self,
+        model: Model,
+        *,
+        math: Math = "exact",
+        keep: Iterable[str] = (),
+        believes_zero: bool = False,
+        is_checked: bool = True,
     ) -> None:
         self.model = model
         self.believes_zero = believes_zero
+        self._is_checked = is_checked
         self.math = math
         self.keep = frozenset(keep)
         self._dead: set[Node] = set()
@@ -280,18 +288,18 @@ class View:
         Exporters declare outputs with wrong shapes. The declaration is part of the interface and stays; a rewrite that
         lets everybody derive the right shape would make the file one that onnx's checker refuses.
         """
-        tensor = self.remembered(contradicted_nodes).get(node)
+        tensor = self.remembered(contradicted_nodes).get(node) if self._is_checked else None
         if tensor is None:
             return self.why_frozen(node)
         return f"output {tensor.name!r}, which depends on it, is declared with a shape that it does not have"
 
     def why_frozen(self, node: Node) -> str | None:
         """Why a node has to stay what it is, None where it has not: see `fragile`."""
-        return self.remembered(frozen_nodes).get(node)
+        return self.remembered(frozen_nodes).get(node) if self._is_checked else None
 
     def why_frozen_anywhere(self) -> str | None:
         """Why a node of the model has to stay what it is, None where none has to."""
-        return next(iter(self.remembered(frozen_nodes).values()), None)
+        return next(iter(self.remembered(frozen_nodes).values()), None) if self._is_checked else None
 
     def ever_known(self, tensor: Tensor) -> Fact:
         """What static checks may ever know of a tensor, to be asked about with `why_not_known`."""
@@ -299,7 +307,7 @@ class View:
 
     def why_not_known(self, given: Mapping[Tensor, Fact]) -> str | None:
         """Why what a rewrite would make known of tensors had better not be known, None where it may be."""
-        return refusal_under(self, given)
+        return refusal_under(self, given) if self._is_checked else None
 
     def why_not_replaceable(self, old: Tensor, new: Tensor) -> str | None:
         """Why not every use of `old` can read `new` instead, None where it can.
@@ -326,7 +334,7 @@ class View:
             return fixed
         if old.name in self._shadowed and any(node.scope is not new.scope for node in self.consumers(new)):
             return f"{old.name!r} is hidden by another tensor of that name in an inner graph"
-        return refusal_as_output(self, old, new)
+        return refusal_as_output(self, old, new) if self._is_checked else None
 
     def _refresh(self, tensor: Tensor) -> None:
         """Drops consumers that are gone from a tensor's list; each removal only marks the list, so that removing

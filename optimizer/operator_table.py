@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from maxfold.passes.conversion import TABLE, Row
+from maxfold.passes.signature_table import first_version
 
 OPERATORS_SCHEMA = "maxfold.operators/1"
 
@@ -46,7 +47,7 @@ def _pair(row: Row) -> OperatorPair:
         openvino=row.openvino,
         to_openvino=row.to_openvino is not None,
         to_onnx=row.to_onnx is not None,
-        onnx_versions=(row.onnx_versions[0], row.onnx_versions[1] or None),
+        onnx_versions=(first_version(row.onnx), None),
         openvino_versions=(row.openvino_versions[0], row.openvino_versions[1] or None),
         form=row.form,
         tolerance=row.tolerance,

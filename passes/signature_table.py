@@ -38,6 +38,12 @@ def signature(operator: str, domain: str, opset: int) -> Signature | None:
     return _with_hint(row(in_force[-1]), opset) if in_force else None
 
 
+def first_version(operator: str) -> int:
+    """The operator set that introduced one of ONNX's own operators."""
+    rows = _rows(operator)
+    return rows[0].version if rows else 1
+
+
 def of_schema(schema: defs.OpSchema) -> Signature:
     """What a schema of onnx says."""
     # `FormalParameter.types` would say the same, but fails in onnx 1.20.

@@ -73,6 +73,9 @@ class OnnxChecks:
     def after(self, node: Node) -> None:
         """Raises `UnsupportedError` where onnx's own inference finds that shapes or attributes of a node that its row
         has taken do not belong together."""
+        if node.op == "Split" and len(node.inputs) == 1 and "num_outputs" not in node.attrs:
+            # Equal parts of a size that is not known, as before operator set 18, which has no word for them.
+            return
         if len(node.inputs) > 1 or node.attrs:
             _raise_if(_once(self._misfits, self._likeness(node), lambda: self._why_misfit(node)))
 

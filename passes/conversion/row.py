@@ -16,11 +16,12 @@ ToOnnx = Callable[[OnnxSite], None]
 class Row:
     """A pair of operators.
 
-    `form` is "same", "renamed", "attribute to input", "variadic to chain" or "custom". `onnx_versions` and
-    `openvino_versions` are the first and last operator sets of the operator's own versions that the row knows (a later
-    operator set that leaves the operator alone is fine; 0 as last: no end known yet). `tolerance` says how exact
-    results are, `limits` what is refused or differs. A direction that is None does not exist. A node with an attribute
-    that the row does not ask for, and that is not at its default, is refused.
+    `form` is "same", "renamed", "attribute to input", "variadic to chain" or "custom". On the way from ONNX a row sees
+    the newest version of its operator alone (`prepare.py`). `openvino_versions` are the first and last operator sets of
+    the operation's own versions that the row knows (a later operator set that leaves it alone is fine; 0 as last: no
+    end known yet). `tolerance` says how exact results are, `limits` what is refused or differs. A direction that is
+    None does not exist. A node with an attribute that the row does not ask for, and that is not at its default, is
+    refused.
     """
 
     onnx: str
@@ -28,7 +29,6 @@ class Row:
     form: str
     to_openvino: ToOpenvino | None
     to_onnx: ToOnnx | None
-    onnx_versions: tuple[int, int] = (1, 0)
     openvino_versions: tuple[int, int] = (1, 0)
     tolerance: str = "exact"
     limits: str = ""

@@ -18,8 +18,8 @@ from maxfold.model.order import sorted_nodes
 from maxfold.model.view import View, domain_of
 from maxfold.passes.conversion.check import OnnxChecks, check_name, check_results
 from maxfold.passes.conversion.errors import InsideError, UnsupportedError
-from maxfold.passes.conversion.hints import hint_for
 from maxfold.passes.conversion.names import shapes_to_rt_info
+from maxfold.passes.conversion.prepare import Prepared, prepare
 from maxfold.passes.conversion.said_of_layers import interface_to_layers, node_to_layer
 from maxfold.passes.conversion.said_of_models import to_net
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite, OpenvinoTarget, escape_name
@@ -42,14 +42,14 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
     """
     check_model(model)
     refusals = Refusals("OpenVINO IR")
-    # The IR declares the same dimension, and OpenVINO goes by it.
-    view = View(model, believes_zero=True)
+    prepared = prepare(model, table.by_onnx)
+    model, view = prepared.model, prepared.view
     graph = model.graph
     target = OpenvinoTarget(graph.name or "model", view)
     for tensor in graph.inputs:
         refusals.attempt("graph input", tensor.name, partial(_input, tensor, target, model, ir_version))
     refusals.attempt("graph", graph.name, partial(check_name, graph.name or ""))
-    _Walk(view, table, refusals).nodes(graph, target)
+    _Walk(prepared, table, refusals).nodes(graph, target)
     listed = Counter(graph.outputs)
     inputs = frozenset(graph.inputs)
     for output in graph.outputs:
@@ -72,8 +72,9 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
 class _Walk:
     """Converts the nodes of a model, scope by scope."""
 
-    def __init__(self, view: View, table: Any, refusals: Refusals) -> None:
-        self._view = view
+    def __init__(self, prepared: Prepared, table: Any, refusals: Refusals) -> None:
+        self._prepared = prepared
+        self._view = view = prepared.view
         self._table = table
         self._refusals = refusals
         self._checks = OnnxChecks(view)
@@ -87,22 +88,16 @@ class _Walk:
         returned = frozenset(scope.outputs)
         for node in sorted_nodes(scope):
             find, convert = partial(self._row, node), partial(self._convert, node, target, returned)
-            refusals.attempt_node(node, target, find, convert)
+            refusals.attempt_node(node, target, find, convert, self._prepared.operator(node))
         if target.outer is not None and refusals.count != before:
             raise InsideError
 
     def _row(self, node: Node) -> Row:
-        view = self._view
-        if view.is_function_call(node):
-            raise UnsupportedError(
-                "it calls a model-local function; maxfold optimize --inline-functions replaces the call"
-            )
-        try:
-            row = row_for(self._table.by_onnx, node, domain_of(node), "", node.op)
-        except UnsupportedError as error:
-            raise UnsupportedError(f"{error}{hint_for(node, view)}") from None
-        check_onnx_version(node, view.opset(node) or 1, row.onnx_versions[0])
-        self._checks.before(node)
+        reason = self._prepared.refused.get(node)
+        if reason is not None:
+            raise UnsupportedError(reason)
+        row = row_for(self._table.by_onnx, node, domain_of(node), "", node.op)
+        check_onnx_version(node, self._view.opset(node) or 1)
         return row
 
     def _convert(self, node: Node, target: Target, returned: frozenset[Tensor], row: Row) -> None:

@@ -32,11 +32,8 @@ def check_model(model: Model) -> None:
         )
 
 
-def check_onnx_version(node: Node, opset: int, first: int) -> None:
-    """Raises `UnsupportedError` where a node's version is before the row's first, or changed after the rows were
-    written."""
-    if opset < first:
-        raise UnsupportedError(f"its version of operator set {opset} is not covered; it is from {first} on")
+def check_onnx_version(node: Node, opset: int) -> None:
+    """Raises `UnsupportedError` where a node's version changed after the rows were written."""
     if opset > NEWEST_ONNX and _is_changed(node.op, opset):
         raise UnsupportedError(f"its version of operator set {opset} is newer than the table")
 

@@ -51,14 +51,21 @@ class Refusals:
             return False
         return True
 
-    def attempt_node(self, node: Node, target: Target, find: Callable[[], Row], convert: Callable[[Row], None]) -> None:
+    def attempt_node(
+        self,
+        node: Node,
+        target: Target,
+        find: Callable[[], Row],
+        convert: Callable[[Row], None],
+        operator: str | None = None,
+    ) -> None:
         """Finds a node's row and converts the node. Where what it reads was refused, only the row is looked for, since
-        nothing is known of its inputs any more."""
+        nothing is known of its inputs any more. `operator` is what the file calls the node's, where that is another."""
         named = next((tensor.name for tensor in node.outputs if tensor.name), "")
         name = node.name or named
         if any(tensor.name and not target.has(tensor) for tensor in node.inputs):
-            self.attempt(node.op, name, find)
-        elif self.attempt(node.op, name, lambda: convert(find())):
+            self.attempt(operator or node.op, name, find)
+        elif self.attempt(operator or node.op, name, lambda: convert(find())):
             for tensor in node.outputs:
                 target.tensors.pop(tensor, None)
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from maxfold.passes.upgrades import (
     broadcasting,
+    customary,
     first_versions,
     guards,
     normalization,
@@ -26,10 +27,8 @@ REFUSED: Mapping[tuple[str, int], str] = MappingProxyType(
     {
         ("GRU", 7): "the formula was written with other recurrent weights before",
         ("LSTM", 7): "the formula was written with other recurrent weights before",
-        ("Pad", 2): "the order of its paddings was not clear",
         ("RNN", 7): "the formula was written with other recurrent weights before",
         ("Scan", 9): "batches and sequence lengths have gone",
-        ("Tile", 6): "its number of repetitions and its axis were numbers of the type of its input",
     }
 )
 """Steps that no node is taken through, and why."""
@@ -45,6 +44,9 @@ ADAPTERS: Mapping[tuple[str, int], Adapter] = MappingProxyType(
 )  # fmt: skip
 """Steps that rewrite a node, or look whether they need not."""
 
+CUSTOMARY: Mapping[tuple[str, int], Adapter] = customary.ADAPTERS
+"""Steps that conversion takes in place of those above, where the older text was not clear and runtimes agree."""
+
 UNCHANGED: frozenset[tuple[str, int]] = frozenset(
     (operator, version)
     for group in (unchanged.MORE_TYPES, unchanged.CLEARER_TEXT, unchanged.MORE_OPTIONS)
@@ -53,4 +55,15 @@ UNCHANGED: frozenset[tuple[str, int]] = frozenset(
 )
 """Steps that change nothing."""
 
-__all__ = ["ADAPTERS", "NEWEST_OPSET", "REFUSED", "UNCHANGED", "Adapter", "Draft", "Facts", "Refusal", "Value"]
+__all__ = [
+    "ADAPTERS",
+    "CUSTOMARY",
+    "NEWEST_OPSET",
+    "REFUSED",
+    "UNCHANGED",
+    "Adapter",
+    "Draft",
+    "Facts",
+    "Refusal",
+    "Value",
+]

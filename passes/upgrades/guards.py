@@ -53,6 +53,13 @@ def _modulo(draft: Draft, facts: Facts) -> None:
         raise Refusal("fmod of integers is not specified there; it takes opset 28 or newer")
 
 
+def _remainder(draft: Draft, facts: Facts) -> None:
+    """Without `fmod`, remainders of floating-point numbers are defined since version 28."""
+    dtype = facts.dtype(draft.input(0))
+    if dtype is not None and dtype.kind == "float" and not draft.attribute("fmod", 0):
+        raise Refusal("fmod 0 was not defined for floating-point numbers")
+
+
 def _scalar_scale(draft: Draft, facts: Facts) -> None:
     """A scale that is no scalar means one per axis since version 13."""
     if facts.rank(draft.input(1)) not in (0, None):
@@ -101,6 +108,7 @@ ADAPTERS: Mapping[tuple[str, int], Adapter] = {
     ("DequantizeLinear", 13): _scalar_scale,
     ("Erf", 13): _floats_only,
     ("Mod", 13): _modulo,
+    ("Mod", 28): _remainder,
     ("OneHot", 11): _one_hot,
     ("QuantizeLinear", 13): _scalar_scale,
     ("QuantizeLinear", 19): _float_scale,

@@ -12,7 +12,7 @@ import numpy as np
 from maxfold.passes.upgrades.draft import Adapter, Draft, Facts, Refusal
 
 
-def _inference_only(draft: Draft) -> None:
+def inference_only(draft: Draft) -> None:
     """Before version 14 more than one result meant training."""
     if any(draft.has_output(index) for index in range(1, 5)):
         raise Refusal("it is in training mode")
@@ -22,7 +22,7 @@ def _is_test(draft: Draft, facts: Facts) -> None:
     if not draft.take("is_test", 0):
         raise Refusal("without 'is_test' it is in training mode")
     if draft.op == "BatchNormalization":
-        _inference_only(draft)
+        inference_only(draft)
         _require_spatial(draft)
 
 
@@ -37,7 +37,7 @@ def _require_spatial(draft: Draft) -> None:
 
 
 def _batch_normalization(draft: Draft, facts: Facts) -> None:
-    _inference_only(draft)
+    inference_only(draft)
 
 
 def _statistics_in_float(draft: Draft, facts: Facts) -> None:

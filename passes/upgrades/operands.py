@@ -75,6 +75,37 @@ def _pad(draft: Draft, facts: Facts) -> None:
         draft.set_input(2, _scalar(draft, facts, value))
 
 
+def _paddings(draft: Draft, facts: Facts) -> None:
+    """The text of version 1 has one order of its numbers, and its example another: they may have to be the same."""
+    paddings = draft.take("paddings")
+    if paddings is None:
+        raise Refusal("attribute 'paddings' is missing")
+    if list(paddings[::2]) + list(paddings[1::2]) != list(paddings):
+        raise Refusal("the order of its paddings was not clear")
+    draft.attributes["pads"] = paddings
+
+
+def _tile(draft: Draft, facts: Facts) -> None:
+    """The number of repetitions of one axis, and the axis, were two numbers of the type of the input."""
+    tiles, axis = (facts.constant(draft.input(index)) for index in (1, 2))
+    rank = facts.rank(draft.input(0))
+    if tiles is None or axis is None or rank is None:
+        raise Refusal("its number of repetitions and its axis are not constant, or its rank is not known")
+    count, place = (_whole(values) for values in (tiles, axis))
+    if count < 0 or not -rank <= place < rank:
+        raise Refusal("its number of repetitions is negative, or its axis is outside its input")
+    repeats = [1] * rank
+    repeats[place] = count
+    draft.inputs = [draft.input(0), as_int64(repeats)]
+
+
+def _whole(values: Array) -> int:
+    """One number, of whatever type."""
+    if values.size != 1 or values.dtype.kind not in "biuf" or values.item() != int(values.item()):
+        raise Refusal("its number of repetitions or its axis is not one whole number")
+    return int(values.item())
+
+
 def _clip(draft: Draft, facts: Facts) -> None:
     """Absent limits were the lowest and the highest float32, and are those of the element type from 11 on."""
     dtype = facts.dtype(draft.input(0))
@@ -120,6 +151,7 @@ ADAPTERS: Mapping[tuple[str, int], Adapter] = {
     ("Clip", 11): _clip,
     ("DFT", 20): _dft,
     ("Dropout", 12): _dropout,
+    ("Pad", 2): _paddings,
     ("Pad", 11): _pad,
     ("ReduceSum", 13): _axes,
     **{(operator, 18): _axes for operator in _REDUCTIONS},
@@ -128,6 +160,7 @@ ADAPTERS: Mapping[tuple[str, int], Adapter] = {
     ("Split", 13): _split,
     ("Split", 18): _split_count,
     ("Squeeze", 13): _axes,
+    ("Tile", 6): _tile,
     ("TopK", 10): _top_k,
     ("Unsqueeze", 13): _axes,
 }

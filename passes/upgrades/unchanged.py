@@ -43,7 +43,7 @@ CLEARER_TEXT: Mapping[str, tuple[int, ...]] = {
     "Flatten": (11,), "Floor": (13,), "Gather": (11, 13), "GatherElements": (13,), "GatherND": (13,),
     "Gemm": (6, 13), "Hardmax": (11,), "If": (11,), "LRN": (13,), "LSTM": (22,), "LogSoftmax": (11,),
     "Loop": (13, 16), "LpPool": (11,), "Max": (8,), "MaxPool": (11, 12), "MaxUnpool": (11,), "Mean": (8,),
-    "MeanVarianceNormalization": (13,), "Min": (8,), "Mod": (28,), "Mul": (14,),
+    "MeanVarianceNormalization": (13,), "Min": (8,), "Mul": (14,),
     "NegativeLogLikelihoodLoss": (13,), "NonMaxSuppression": (11,), "OptionalGetElement": (18,),
     "Pad": (13, 19), "Pow": (13,), "QuantizeLinear": (24, 25, 28), "ReduceL1": (11, 13), "ReduceL2": (11, 13),
     "ReduceLogSum": (11, 13), "ReduceLogSumExp": (11, 13), "ReduceMax": (11, 12, 13, 20),

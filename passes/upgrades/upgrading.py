@@ -1,8 +1,8 @@
-"""Takes a whole model to a newer version of ONNX's own operator set, node by node, or not at all."""
+"""Takes a whole model to a newer version of ONNX's own operator set, node by node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
 from functools import cache
 from typing import Any
@@ -17,8 +17,11 @@ from maxfold.model.model import ONNX_DOMAINS, Model
 from maxfold.model.records import frozen_value
 from maxfold.model.view import domain_of
 from maxfold.passes import upgrades
-from maxfold.passes.signature_table import signature
-from maxfold.passes.upgrades import Draft, Facts, Refusal
+from maxfold.passes.signature import is_of_kind
+from maxfold.passes.signature_table import HINT, signature
+from maxfold.passes.upgrades import Adapter, Draft, Facts, Refusal
+
+Adapters = Mapping[tuple[str, int], Adapter]
 
 
 def upgrade(edit: Edit, target: int) -> int:
@@ -30,13 +33,34 @@ def upgrade(edit: Edit, target: int) -> int:
     reason = edit.why_frozen_anywhere()
     if reason is not None:
         raise ModelError(f"opset {target} is out of reach: static checks know more in newer versions, and {reason}")
-    drafts = _plan(edit, target)
+    drafts, refusals = _plan(edit, target)
+    refusals.raise_if_any()
+    _carry_out_all(drafts, edit)
+    edit.set_opset(target)
+    return len(drafts) + 1
+
+
+def upgrade_all_that_go(edit: Edit, target: int, left: Collection[Node] = ()) -> dict[Node, str]:
+    """Takes a model to `target` with all nodes that have an equal there; returns the others and the reasons.
+
+    Nodes in `left` are not looked at. The others stay as they are, in a model of an operator set that is not theirs:
+    whoever asks refuses them. What static checks will find in the result does not matter. Raises `ModelError` where the
+    versions of the model are not clear.
+    """
+    if all(version == target for version in _versions(edit.model)):
+        return {}
+    drafts, refusals = _plan(edit, target, left, {**upgrades.ADAPTERS, **upgrades.CUSTOMARY})
+    _carry_out_all(drafts, edit)
+    # A rewritten node gives what it gave, but for masks of Dropout.
+    edit.set_opset(target, keeps_types=not any(draft.retyped for draft in drafts))
+    return refusals.by_node()
+
+
+def _carry_out_all(drafts: list[Draft], edit: Edit) -> None:
     for draft in drafts:
         _carry_out(draft, edit)
     edit.flush()
     edit.take_touched()
-    edit.set_opset(target)
-    return len(drafts) + 1
 
 
 def _versions(model: Model) -> list[int]:
@@ -77,6 +101,14 @@ class _Refusals:
     def add(self, node: Node, step: str, reason: str) -> None:
         self.found.setdefault((step, reason), []).append(node)
 
+    def by_node(self) -> dict[Node, str]:
+        """The first reason against each node."""
+        reasons: dict[Node, str] = {}
+        for (step, reason), nodes in self.found.items():
+            for node in nodes:
+                reasons.setdefault(node, f"its step {step} is not covered: {reason}")
+        return reasons
+
     def raise_if_any(self) -> None:
         """All steps first, since a message is cut in its middle where it gets too long."""
         if not self.found:
@@ -94,13 +126,15 @@ def _name(node: Node) -> str:
     return node.name or next((tensor.name for tensor in node.outputs if tensor.name), "")
 
 
-def _plan(edit: Edit, target: int) -> list[Draft]:
-    """Drafts of all nodes that change. Raises `ModelError` for all that cannot, together."""
+def _plan(
+    edit: Edit, target: int, left: Collection[Node] = (), adapters: Adapters = upgrades.ADAPTERS
+) -> tuple[list[Draft], _Refusals]:
+    """Drafts of all nodes that change, and those that cannot."""
     refusals = _Refusals(target)
     facts = Facts(edit, target)
     drafts: list[Draft] = []
     for node in edit.nodes():
-        if domain_of(node) or edit.is_function_call(node):
+        if domain_of(node) or node in left or edit.is_function_call(node):
             continue
         opset = edit.opset(node)
         if opset is None:
@@ -109,21 +143,35 @@ def _plan(edit: Edit, target: int) -> list[Draft]:
         if _since(node.op, opset) is None:
             refusals.add(node, node.op, f"it is no operator of opset {opset}")
             continue
-        if all((node.op, version) in upgrades.UNCHANGED for version in _steps(node.op, opset, target)):
+        steps = _steps(node.op, opset, target)
+        if HINT not in node.attrs and all((node.op, version) in upgrades.UNCHANGED for version in steps):
+            continue
+        wrong = _wrong_attribute(node, opset)
+        if wrong is not None:
+            refusals.add(node, node.op, f"its attribute {wrong!r} is of another kind")
             continue
         draft = Draft.of(node)
-        _take_steps(draft, opset, facts, refusals)
-        if not _is_changed(draft):
+        # Files that were upgraded by others may have it in versions that never had it.
+        draft.attributes.pop(HINT, None)
+        if not _take_steps(draft, opset, adapters, facts, refusals) or not _is_changed(draft):
             continue
         if edit.is_kept(node):
             refusals.add(node, node.op, "it is to be kept, and has to change")
+            continue
         drafts.append(draft)
-    refusals.raise_if_any()
-    return drafts
+    return drafts, refusals
 
 
-def _take_steps(draft: Draft, opset: int, facts: Facts, refusals: _Refusals) -> None:
-    """Takes a draft, and all that its adapters put before it, to the target."""
+def _wrong_attribute(node: Node, opset: int) -> str | None:
+    """An attribute that is not what its operator's schema says, such as a list for a number."""
+    found = signature(node.op, "", opset)
+    known = {} if found is None else found.attributes
+    wrong = (name for name, value in node.attrs.items() if name in known and not is_of_kind(value, known[name].kind))
+    return next(wrong, None)
+
+
+def _take_steps(draft: Draft, opset: int, adapters: Adapters, facts: Facts, refusals: _Refusals) -> bool:
+    """Takes a draft, and all that its adapters put before it, to the target; returns whether that went."""
     node = draft.node
     assert node is not None
     pending = [(draft, opset)]
@@ -136,20 +184,21 @@ def _take_steps(draft: Draft, opset: int, facts: Facts, refusals: _Refusals) -> 
         key = item.op, version
         step = f"{item.op} {_since(item.op, at)} -> {version}"
         if key not in upgrades.UNCHANGED:
-            adapter = upgrades.ADAPTERS.get(key)
+            adapter = adapters.get(key)
             if adapter is None:
                 refusals.add(node, step, upgrades.REFUSED.get(key, "the step is not known"))
-                return
+                return False
             try:
                 adapter(item, facts)
             except Refusal as refusal:
                 refusals.add(node, step, str(refusal))
-                return
+                return False
         pending.append((item, version))
         for new in _new_drafts(item):
             if new not in seen:
                 seen.add(new)
                 pending.append((new, version))
+    return True
 
 
 def _new_drafts(draft: Draft) -> Iterator[Draft]:

@@ -19,9 +19,7 @@ _DIVIDE = {BROADCAST: "numpy", "m_pythondiv": True}
 _SINGLE_BITS = 32
 # The operator sets that introduced operators which are spelled out in earlier ones.
 _HARD_SWISH_OPSET, _MISH_OPSET, _GELU_OPSET = 14, 18, 20
-# Selu's defaults were rounded to five digits before operator set 6.
 _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
-_SELU_FIRST_ALPHA, _SELU_FIRST_GAMMA = 1.673200011253357, 1.0506999492645264
 # Narrower integers have no Max in ONNX Runtime.
 _RELU_BITS = 32
 _GELU_MODES = {"none": "ERF", "tanh": "TANH"}
@@ -36,9 +34,7 @@ def _elu_to_onnx(site: OnnxSite) -> None:
 
 
 def _selu_to_openvino(site: OpenvinoSite) -> None:
-    is_first = site.opset < 6
-    alpha = site.attribute("alpha", _SELU_FIRST_ALPHA if is_first else _SELU_ALPHA)
-    gamma = site.attribute("gamma", _SELU_FIRST_GAMMA if is_first else _SELU_GAMMA)
+    alpha, gamma = site.attribute("alpha", _SELU_ALPHA), site.attribute("gamma", _SELU_GAMMA)
     site.result(site.add("Selu", [site.input(0), scalar_like(site, alpha), scalar_like(site, gamma)]))
 
 
@@ -243,7 +239,6 @@ ROWS: tuple[Row, ...] = (
         "renamed",
         _hard_swish_to_openvino,
         _h_swish_to_onnx,
-        onnx_versions=(_HARD_SWISH_OPSET, 0),
         openvino_versions=(4, 0),
         tolerance=APPROXIMATE,
     ),
@@ -253,13 +248,12 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _swish_to_openvino,
         _swish_to_onnx,
-        onnx_versions=(24, 0),
         openvino_versions=(4, 0),
         tolerance=APPROXIMATE,
         limits="Becomes Sigmoid and Mul.",
     ),
     unary_row(
-        "Mish", "Mish", _MISH_OPSET, 4, to_onnx=_mish_to_onnx, tolerance=APPROXIMATE,
+        "Mish", "Mish", 4, to_onnx=_mish_to_onnx, tolerance=APPROXIMATE,
         limits="Becomes Softplus, Tanh and Mul below operator set 18.",
     ),
     Row(
@@ -268,7 +262,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _gelu_to_openvino,
         _gelu_to_onnx,
-        onnx_versions=(_GELU_OPSET, 0),
         openvino_versions=(2, 0),
         tolerance=APPROXIMATE,
         limits="Becomes its formula below operator set 20.",
@@ -279,7 +272,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _thresholded_relu_to_openvino,
         None,
-        onnx_versions=(10, 0),
         limits="Becomes Greater and Select.",
     ),
     Row(
@@ -288,7 +280,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _celu_to_openvino,
         None,
-        onnx_versions=(12, 0),
         tolerance=APPROXIMATE,
         limits="Becomes Elu, with Divide, Greater and Select where alpha is not 1. No negative alpha.",
     ),
@@ -298,7 +289,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _shrink_to_openvino,
         None,
-        onnx_versions=(9, 0),
         limits="Becomes Less, Greater and Select. Unsigned integers are refused, and fractions added to integers.",
     ),
 )  # fmt: skip

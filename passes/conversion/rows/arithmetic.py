@@ -6,13 +6,11 @@ from onnx import TensorProto
 
 from maxfold.model.dtypes import DTYPES, DType
 from maxfold.model.graph import Tensor
-from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import (
     BROADCAST,
     binary,
     broadcast_operands,
-    legacy_operands,
     variadic,
 )
 from maxfold.passes.conversion.rows.scalars import dtype_of
@@ -28,8 +26,6 @@ _OVERFLOW = "Integers wrap around in ONNX; OpenVINO's CPU saturates 8-bit ones a
 _IN_FLOAT = "OpenVINO's CPU computes integers in float32, exact up to 2^24."
 _PYTHON_DIVISION = "m_pythondiv"
 _NUMPY = {BROADCAST: "numpy"}
-# Mod of floating-point numbers with fmod = 0 was not defined before.
-_FLOAT_MOD_OPSET = 28
 _F32, _F64 = (next(dtype for dtype in DTYPES if dtype.openvino == name) for name in ("f32", "f64"))
 
 
@@ -37,7 +33,7 @@ def _divide_to_openvino(site: OpenvinoSite) -> None:
     """Integers divide towards zero in ONNX, which is m_pythondiv = false; for others the flag says nothing."""
     dtype = site.dtype(0)
     is_float = dtype is not None and dtype.kind == "float"
-    site.result(site.add("Divide", legacy_operands(site), {BROADCAST: "numpy", _PYTHON_DIVISION: is_float}))
+    site.result(site.add("Divide", site.inputs(), {BROADCAST: "numpy", _PYTHON_DIVISION: is_float}))
 
 
 def _divide_to_onnx(site: OnnxSite) -> None:
@@ -58,13 +54,7 @@ def _is_known_positive(site: OnnxSite) -> bool:
 
 
 def _mod_to_openvino(site: OpenvinoSite) -> None:
-    if site.attribute("fmod", 0):
-        operation = "Mod"
-    elif site.kind(0) == "float" and site.opset < _FLOAT_MOD_OPSET:
-        raise UnsupportedError("fmod 0 is not defined for floating-point numbers before operator set 28")
-    else:
-        operation = "FloorMod"
-    site.result(site.add(operation, site.inputs(), _NUMPY))
+    site.result(site.add("Mod" if site.attribute("fmod", 0) else "FloorMod", site.inputs(), _NUMPY))
 
 
 def _mod_to_onnx(site: OnnxSite) -> None:
@@ -82,7 +72,7 @@ def _floor_mod_to_onnx(site: OnnxSite) -> None:
 
 def _power_to_openvino(site: OpenvinoSite) -> None:
     """The base says what the result is; both operands are computed with in a type that holds them."""
-    operands = legacy_operands(site)
+    operands = site.inputs()
     base, exponent = dtype_of(site, 0), dtype_of(site, 1)
     computed = _power_type(base, exponent)
     for index, dtype in enumerate((base, exponent)):
@@ -161,7 +151,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _mod_to_openvino,
         _mod_to_onnx,
-        onnx_versions=(10, 0),
         tolerance="exact for integers, the rounding of a - trunc(a / b) * b for others",
         limits="fmod 0 becomes FloorMod. ONNX's remainder of floating-point numbers is exact; OpenVINO's CPU rounds "
         f"the quotient, and gives NaN where an operand is infinite. {_IN_FLOAT}",
@@ -172,7 +161,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         None,
         _floor_mod_to_onnx,
-        onnx_versions=(10, 0),
         tolerance="exact for integers, the rounding of a - floor(a / b) * b for others",
         limits="Floating-point numbers become Div, Floor, Mul and Sub, which OpenVINO's CPU computes too.",
     ),

@@ -10,14 +10,10 @@ from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.operands import (
     int64_vector,
     length_of,
-    one_integer,
-    positive_axis,
     shape_vector,
 )
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
-
-_TILE_REPEATS = 6
 
 
 def _expand_to_openvino(site: OpenvinoSite) -> None:
@@ -49,15 +45,9 @@ def _mapped(site: OnnxSite) -> Tensor:
 
 
 def _tile_to_openvino(site: OpenvinoSite) -> None:
-    if site.opset >= _TILE_REPEATS:
-        shape = site.shape(0)
-        is_plain = site.value(1) is not None or not shape
-        site.result(site.add("Tile", site.inputs()) if is_plain else _computed_tile(site, len(shape or ())))
-        return
-    tiles, axis = one_integer(site, 1, "its tiles"), one_integer(site, 2, "its axis")
-    repeats = [1] * site.rank(0)
-    repeats[positive_axis(axis, len(repeats))] = tiles
-    site.result(site.add("Tile", [site.input(0), site.constant(repeats, "int64")]))
+    shape = site.shape(0)
+    is_plain = site.value(1) is not None or not shape
+    site.result(site.add("Tile", site.inputs()) if is_plain else _computed_tile(site, len(shape or ())))
 
 
 def _computed_tile(site: OpenvinoSite, rank: int) -> Tensor:
@@ -100,7 +90,7 @@ def _tile_to_onnx(site: OnnxSite) -> None:
 
 ROWS: tuple[Row, ...] = (
     Row(
-        "Expand", "Broadcast", "same", _expand_to_openvino, _broadcast_to_onnx, onnx_versions=(8, 0),
+        "Expand", "Broadcast", "same", _expand_to_openvino, _broadcast_to_onnx,
         limits="A target shape that does not contain the input's is an error in OpenVINO's mode numpy, not in ONNX.",
     ),
     Row(

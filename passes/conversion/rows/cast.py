@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ml_dtypes
 
-from maxfold.model.dtypes import DTYPES, DType, from_onnx, from_openvino
+from maxfold.model.dtypes import DType, from_onnx, from_openvino
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
@@ -17,8 +17,6 @@ _NUMPY = {BROADCAST: "numpy"}
 # The types whose casts ONNX saturates unless told otherwise, and OpenVINO never.
 _FLOAT8 = ("FLOAT8E4M3FN", "FLOAT8E5M2")
 _CAST_LIKE_OPSET, _SATURATE_OPSET = 15, 19
-# Dropout's mode was an attribute, then always inference, and became an input.
-_DROPOUT_ALWAYS_INFERENCE, _DROPOUT_MODE_INPUT = 7, 12
 _CAST_LIMITS = (
     "Numbers out of range are undefined from floating point to integer, and wrap around between integers; OpenVINO's "
     "CPU computes 64-bit integers in 32 bits, makes false of NaN, and NaN of some numbers next to float8e5m2's range. "
@@ -32,12 +30,9 @@ def _cast_to_openvino(site: OpenvinoSite) -> None:
     site.result(site.add("Convert", [_castable(site, to)], {"destination_type": to.openvino}))
 
 
-def _named_type(value: int | str | None) -> DType:
-    """The type that Cast's attribute names: by number, and by name before operator set 6."""
-    if isinstance(value, str):
-        found = next((dtype for dtype in DTYPES if dtype.onnx is not None and dtype.name == value.upper()), None)
-    else:
-        found = None if value is None else from_onnx(value)
+def _named_type(value: int | None) -> DType:
+    """The type that Cast's attribute names."""
+    found = None if value is None else from_onnx(value)
     if found is None:
         raise UnsupportedError(f"its attribute 'to' has the value {value!r}, which is no type")
     return found
@@ -131,11 +126,7 @@ def _dropout_to_openvino(site: OpenvinoSite) -> None:
 
 def _is_training(site: OpenvinoSite) -> bool:
     """Whether elements are dropped; none are at a ratio of 0."""
-    if site.opset < _DROPOUT_ALWAYS_INFERENCE:
-        return not site.attribute("is_test", 0) and site.attribute("ratio", 0.5) != 0
-    if site.opset < _DROPOUT_MODE_INPUT or not site.has_input(2):
-        return False
-    if not number_of(site, 2, "whether it is in training mode"):
+    if not site.has_input(2) or not number_of(site, 2, "whether it is in training mode"):
         return False
     return not site.has_input(1) or number_of(site, 1, "its ratio") != 0
 
@@ -155,7 +146,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _cast_like_to_openvino,
         _convert_like_to_onnx,
-        onnx_versions=(_CAST_LIKE_OPSET, 0),
         limits=f"Becomes Cast below operator set 15. {_CAST_LIMITS}",
     ),
     Row(
@@ -164,7 +154,6 @@ ROWS: tuple[Row, ...] = (
         "renamed",
         _where_to_openvino,
         _select_to_onnx,
-        onnx_versions=(9, 0),
         limits="Broadcasting by pdpd is refused. OpenVINO's CPU selects no strings.",
     ),
     Row(

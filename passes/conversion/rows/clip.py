@@ -17,21 +17,8 @@ from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
-# Bounds are inputs from here on.
-_INPUTS_OPSET = 11
-# The bounds of operator set 6, in every type; there are none in operator set 1.
-_DEFAULTS_OPSET = 6
-_LARGEST_FLOAT = 3.4028234663852886e38
-
 
 def _to_openvino(site: OpenvinoSite) -> None:
-    if site.opset < _INPUTS_OPSET:
-        largest = _LARGEST_FLOAT if site.opset >= _DEFAULTS_OPSET else math.inf
-        low, high = float(site.attribute("min", -largest)), float(site.attribute("max", largest))
-        if not low <= high:
-            raise UnsupportedError(f"its min {low} is not below its max {high}")
-        _clamp(site, low, high)
-        return
     bounds = _constant_bounds(site, dtype_of(site))
     if bounds is not None and bounds[0] <= bounds[1]:
         _clamp(site, *bounds)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.forms import binary, broadcast_operands
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
@@ -14,8 +12,8 @@ _LIMITS = (
 )
 
 
-def _comparison(onnx: str, openvino: str, since: int = 1) -> Row:
-    return replace(binary(onnx, openvino, limits=_LIMITS), onnx_versions=(since, 0))
+def _comparison(onnx: str, openvino: str) -> Row:
+    return binary(onnx, openvino, limits=_LIMITS)
 
 
 def _not_equal_to_onnx(site: OnnxSite) -> None:
@@ -25,9 +23,9 @@ def _not_equal_to_onnx(site: OnnxSite) -> None:
 ROWS: tuple[Row, ...] = (
     _comparison("Equal", "Equal"),
     _comparison("Less", "Less"),
-    _comparison("LessOrEqual", "LessEqual", 12),
+    _comparison("LessOrEqual", "LessEqual"),
     _comparison("Greater", "Greater"),
-    _comparison("GreaterOrEqual", "GreaterEqual", 12),
+    _comparison("GreaterOrEqual", "GreaterEqual"),
     Row(
         "Equal",
         "NotEqual",

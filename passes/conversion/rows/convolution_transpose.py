@@ -52,8 +52,6 @@ def _to_openvino(site: OpenvinoSite) -> None:
 
 def _cropped(site: OpenvinoSite, window: Window, totals: list[int], padding: list[int]) -> tuple[Window, list[int]]:
     """The window with ONNX's automatic padding written out; where that is negative the output is extended instead."""
-    if any(total > 0 and total % 2 for total in totals) and site.opset < _ODD_PADDING:
-        raise UnsupportedError(f"where its odd automatic padding goes is not clear in operator set {site.opset}")
     extended = [extra + max(0, -total) for extra, total in zip(padding, totals, strict=True)]
     smaller = [max(0, total) // 2 for total in totals]
     larger = [max(0, total) - half for total, half in zip(totals, smaller, strict=True)]

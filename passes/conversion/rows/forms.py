@@ -49,7 +49,7 @@ def binary(onnx: str, openvino: str, *, opset: int = 1, tolerance: str = "exact"
     """A row of two binary operators with broadcasting."""
 
     def to_openvino(site: OpenvinoSite) -> None:
-        site.result(site.add(openvino, legacy_operands(site), {BROADCAST: "numpy"}, opset=opset))
+        site.result(site.add(openvino, site.inputs(), {BROADCAST: "numpy"}, opset=opset))
 
     def to_onnx(site: OnnxSite) -> None:
         site.result(site.add(onnx, broadcast_operands(site)))
@@ -64,22 +64,6 @@ def binary(onnx: str, openvino: str, *, opset: int = 1, tolerance: str = "exact"
         tolerance=tolerance,
         limits=limits,
     )
-
-
-def legacy_operands(site: OpenvinoSite) -> list[Tensor]:
-    """The operands of a binary ONNX operator, the second one reshaped where the old rules align it by `axis`.
-
-    Source: ONNX Add-6 and its kind: with `broadcast=1`, the second operand's dimensions are those of the first from
-    `axis` on (the last ones where there is no axis); without it both shapes are equal.
-    """
-    a, b = site.inputs()
-    if site.opset >= _BROADCASTING_OPSET:
-        return [a, b]
-    axis = site.attribute("axis")
-    if not site.attribute("broadcast", 0) or axis is None:
-        return [a, b]
-    trailing = _trailing_ones(site.rank(0), site.rank(1), axis if axis >= 0 else axis + site.rank(0))
-    return [a, _unsqueezed(site, b, trailing)] if trailing else [a, b]
 
 
 def broadcast_operands(site: OnnxSite) -> list[Tensor]:
@@ -108,12 +92,6 @@ def _trailing_ones(a_rank: int, b_rank: int, axis: int) -> int:
     if trailing < 0 or axis < 0:
         raise UnsupportedError(f"its second operand of {b_rank} dimensions does not fit at axis {axis} of {a_rank}")
     return trailing
-
-
-def _unsqueezed(site: OpenvinoSite, tensor: Tensor, trailing: int) -> Tensor:
-    axes = site.constant([site.rank(1) + index for index in range(trailing)], "int64")
-    result: Tensor = site.add("Unsqueeze", [tensor, axes])
-    return result
 
 
 def variadic(onnx: str, openvino: str, *, tolerance: str = "exact", limits: str = "") -> Row:

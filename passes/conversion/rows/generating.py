@@ -134,20 +134,19 @@ ROWS: tuple[Row, ...] = (
     Row("Size", "ReduceProd", "custom", _size_to_openvino, None),
     Row(
         "ConstantOfShape", "Broadcast", "custom", _constant_of_shape_to_openvino, None,
-        onnx_versions=(9, 0),
     ),
     Row(
-        "Range", "Range", "custom", _range_to_openvino, _range_to_onnx, onnx_versions=(11, 0),
+        "Range", "Range", "custom", _range_to_openvino, _range_to_onnx,
         tolerance="1e-6 relative for floats",
         limits="Of an OpenVINO Range whose result is of another type than its float operands there is no form in ONNX.",
     ),
     Row(
         "EyeLike", "Eye", "custom", _eye_like_to_openvino, _eye_to_onnx,
-        onnx_versions=(9, 0), openvino_versions=(9, 0),
+        openvino_versions=(9, 0),
         limits="A diagonal computed at run time has no form in ONNX.",
     ),
     Row(
-        "NonZero", "NonZero", "same", _non_zero_to_openvino, _non_zero_to_onnx, onnx_versions=(9, 0),
+        "NonZero", "NonZero", "same", _non_zero_to_openvino, _non_zero_to_onnx,
         openvino_versions=(3, 0),
     ),
 )  # fmt: skip

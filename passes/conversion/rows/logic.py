@@ -24,8 +24,6 @@ from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _BITWISE_LIMITS = "ONNX has it from operator set 18 on; booleans become the logical operator in every one."
 _NUMPY = {BROADCAST: "numpy"}
-# Shifting by a negative amount, or by the width of the type and more, has a result from here on.
-_ANY_AMOUNT_OPSET = 28
 _SHIFTS = {"LEFT": "BitwiseLeftShift", "RIGHT": "BitwiseRightShift"}
 # The unsigned type of the same width, for shifting the bits of a signed one.
 _UNSIGNED = {
@@ -47,7 +45,6 @@ def _bitwise(onnx: str, logical: str) -> Row:
     return replace(
         binary(onnx, onnx, opset=13, limits=_BITWISE_LIMITS),
         to_onnx=to_onnx,
-        onnx_versions=(18, 0),
     )
 
 
@@ -61,7 +58,7 @@ def _shift_to_openvino(site: OpenvinoSite) -> None:
     if operation is None:
         raise UnsupportedError(f"its direction {direction!r} is neither LEFT nor RIGHT")
     shifted = site.add(operation, site.inputs(), _NUMPY, opset=15)
-    if site.opset >= _ANY_AMOUNT_OPSET and not _is_within_width(site):
+    if not _is_within_width(site):
         shifted = _shifted_out(site, shifted, direction)
     site.result(shifted)
 
@@ -125,7 +122,6 @@ def _shift(direction: str, *, is_main: bool) -> Row:
         "custom",
         _shift_to_openvino if is_main else None,
         _shift_to_onnx(direction),
-        onnx_versions=(11, 0),
         openvino_versions=(15, 0),
         limits=_SHIFT_LIMITS,
     )
@@ -146,7 +142,6 @@ ROWS: tuple[Row, ...] = (
         "same",
         same_to_openvino("BitwiseNot", 13),
         _bitwise_not_to_onnx,
-        onnx_versions=(18, 0),
         openvino_versions=(13, 0),
         limits=_BITWISE_LIMITS,
     ),

@@ -41,7 +41,6 @@ def _gemm_to_openvino(site: OpenvinoSite) -> None:
     result = site.add("MatMul", [site.input(0), site.input(1)], flags)
     alpha, beta = site.attribute("alpha", 1.0), site.attribute("beta", 1.0)
     # It says what the shapes say, that the third operand has fewer dimensions.
-    site.ignore("broadcast")
     if alpha != 1:
         result = site.add("Multiply", [result, scalar_like(site, alpha)], _NUMPY)
     if not site.has_input(2):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
@@ -29,36 +28,16 @@ def _batch_to_openvino(site: OpenvinoSite) -> None:
     is_mixed = any(dtype is not None and dtype.name != first.name for dtype in dtypes)
     if is_mixed:
         operands = [converted(site, operand, "f32") for operand in operands]
-    if not site.attribute("spatial", 1):
-        if is_mixed:
-            raise UnsupportedError("its attribute 'spatial' with several element types is not covered")
-        site.result(_elementwise_batch(site, operands, epsilon, first))
-        return
     result = site.add("BatchNormInference", operands, {"epsilon": epsilon}, opset=5)
     site.result(converted(site, result, str(first.openvino)) if is_mixed else result)
 
 
 def _require_inference(site: OpenvinoSite) -> None:
     """Raises `UnsupportedError` for a node that takes its statistics from the batch."""
-    if site.opset >= 14:
-        is_training = bool(site.attribute("training_mode", 0))
-    elif site.opset >= 7:
-        is_training = False
-    else:
-        is_training = not site.attribute("is_test", 0)
-    if is_training or any(site.has_output(index) for index in range(1, site.output_count)):
+    if site.attribute("training_mode", 0) or any(site.has_output(index) for index in range(1, site.output_count)):
         raise UnsupportedError("it is in training mode")
     # How training keeps its statistics.
     site.ignore("momentum")
-
-
-def _elementwise_batch(site: OpenvinoSite, operands: list[Tensor], epsilon: float, dtype: DType) -> Tensor:
-    """Statistics of each element rather than of each channel, as before operator set 9 with `spatial=0`."""
-    data, scale, shift, mean, variance = operands
-    deviation = site.add("Sqrt", [site.add("Add", [variance, site.constant(epsilon, dtype.numpy)], _NUMPY)])
-    centred = site.add("Subtract", [data, mean], _NUMPY)
-    normalized = site.add("Divide", [centred, deviation], {**_NUMPY, "m_pythondiv": True})
-    return affine(site, normalized, scale, shift)
 
 
 def affine(site: OpenvinoSite, data: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
@@ -134,20 +113,10 @@ def _require_groups(site: Site, groups: int) -> None:
 def _group_to_openvino(site: OpenvinoSite) -> None:
     groups, epsilon = site.attribute("num_groups"), float(site.attribute("epsilon", 1e-5))
     _require_groups(site, groups)
-    if site.opset >= 21:
-        if site.attribute("stash_type", _FLOAT) != _FLOAT:
-            raise UnsupportedError("it computes in a type other than float")
-        attributes = {"num_groups": groups, "epsilon": epsilon}
-        site.result(site.add("GroupNormalization", site.inputs(), attributes, opset=12))
-        return
-    # Scale and shift are of each group here, not yet of each channel.
-    if any(site.shape(index) not in (None, (None,), (groups,)) for index in (1, 2)):
-        raise UnsupportedError(f"its scale and bias are not of {groups} groups")
-    inner = site.add("Reshape", [site.input(0), site.constant([0, groups, -1], "int64")], {"special_zero": True})
-    scale, shift = (per_channel(site, site.input(index), 3) for index in (1, 2))
-    normalized = affine(site, mvn(site, inner, [2], epsilon), scale, shift)
-    shape = site.add("ShapeOf", [site.input(0)], {"output_type": "i64"}, opset=3)
-    site.result(site.add("Reshape", [normalized, shape], {"special_zero": False}))
+    if site.attribute("stash_type", _FLOAT) != _FLOAT:
+        raise UnsupportedError("it computes in a type other than float")
+    attributes = {"num_groups": groups, "epsilon": epsilon}
+    site.result(site.add("GroupNormalization", site.inputs(), attributes, opset=12))
 
 
 def _group_to_onnx(site: OnnxSite) -> None:

@@ -40,22 +40,8 @@ def length_of(site: Site, index: int, what: str) -> int:
     return int(np.prod([dim for dim in shape if dim is not None], dtype=np.int64))
 
 
-def moved_values(site: OpenvinoSite, name: str, index: int, since: int) -> list[int] | None:
-    """The known integers of what is an attribute before operator set `since` and an input from then on.
-
-    None where it is left out. Raises `UnsupportedError` where it is computed at run time.
-    """
-    if site.opset < since:
-        values: list[int] | None = site.attribute(name)
-        return values
-    return site.integers_of(index, name) if site.has_input(index) else None
-
-
-def moved_operand(site: OpenvinoSite, name: str, index: int, since: int) -> Tensor | None:
-    """As `moved_values`, as an operand, which may be computed at run time."""
-    if site.opset < since:
-        values = site.attribute(name)
-        return None if values is None else site.constant(values, "int64")
+def optional_input(site: OpenvinoSite, index: int) -> Tensor | None:
+    """An operand that may be left out, None where it is."""
     return site.input(index) if site.has_input(index) else None
 
 

@@ -11,7 +11,6 @@ from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.operands import (
     int64_vector,
-    moved_values,
     onnx_scalar,
     openvino_scalar,
     positive_axis,
@@ -20,8 +19,6 @@ from maxfold.passes.conversion.rows.operands import (
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
-# First operator sets of the attribute `pads` (`paddings` before), of pads as input, and of axes.
-_PADS, _PADS_INPUT, _AXES = 2, 11, 18
 _MODES = ("constant", "edge", "reflect")
 _NEGATIVE_PADS = 12
 
@@ -67,32 +64,30 @@ def _filled(site: OpenvinoSite, bounds: list[Tensor], fill: Tensor) -> Tensor:
 
 def _fill(site: OpenvinoSite) -> Tensor:
     """The padded value, of the data's type."""
-    if site.opset >= _PADS_INPUT and site.has_input(2):
+    if site.has_input(2):
         return openvino_scalar(site, 2)
     dtype = site.dtype(0)
     if dtype is None:
         raise UnsupportedError("its element type is not known")
-    value = site.attribute("value", 0.0) if site.opset < _PADS_INPUT else 0
-    return site.constant(value, dtype.numpy)
+    return site.constant(0, dtype.numpy)
 
 
 def _begin_and_end(site: OpenvinoSite) -> list[Tensor]:
     """The numbers of added elements in front and behind, for all dimensions."""
-    name = "paddings" if site.opset < _PADS else "pads"
-    if site.opset < _PADS_INPUT or site.value(1) is not None:
-        pads = moved_values(site, name, 1, _PADS_INPUT)
-        if pads is None or len(pads) % 2:
-            raise UnsupportedError("its pads are missing or odd in number")
+    has_axes = site.has_input(3)
+    if site.value(1) is not None:
+        pads = site.integers_of(1, "pads")
+        if len(pads) % 2:
+            raise UnsupportedError("its pads are odd in number")
         half = len(pads) // 2
         parts = [pads[:half], pads[half:]]
-        has_axes = site.opset >= _AXES and site.has_input(3)
         if not has_axes:
             return [site.constant(part, "int64") for part in parts]
         if site.value(3) is not None:
             return [site.constant(_for_all_axes(site, part), "int64") for part in parts]
         return [_scattered(site, site.constant(part, "int64")) for part in parts]
     split = site.add("Split", [site.input(1), site.constant(0, "int64")], {"num_splits": 2}, outputs=2)
-    return [_scattered(site, part) for part in split] if site.opset >= _AXES and site.has_input(3) else list(split)
+    return [_scattered(site, part) for part in split] if has_axes else list(split)
 
 
 def _for_all_axes(site: OpenvinoSite, part: list[int]) -> list[int]:

@@ -11,8 +11,6 @@ from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Shape
 
-# Before, a slope of one dimension belonged to the channels in ONNX too.
-_BROADCASTING_OPSET = 7
 _CHANNELS = 1
 
 
@@ -25,9 +23,9 @@ def _to_openvino(site: OpenvinoSite) -> None:
     """Two dimensions are enough to have a slope broadcast from the right."""
     x, slope = site.inputs()
     shape = site.shape(1)
-    if site.opset >= _BROADCASTING_OPSET and shape is None:
+    if shape is None:
         raise UnsupportedError("the rank of its slope is not known")
-    if site.opset >= _BROADCASTING_OPSET and _is_vector(shape) and site.rank(0) > 2:
+    if _is_vector(shape) and site.rank(0) > 2:
         slope = site.add("Unsqueeze", [slope, site.constant([0], "int64")])
     site.result(site.add("PReLU", [x, slope]))
 

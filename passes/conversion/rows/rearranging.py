@@ -121,12 +121,11 @@ def _einsum_to_onnx(site: OnnxSite) -> None:
 
 ROWS: tuple[Row, ...] = (
     Row(
-        "CumSum", "CumSum", "same", _cum_sum_to_openvino, _cum_sum_to_onnx, onnx_versions=(11, 0),
+        "CumSum", "CumSum", "same", _cum_sum_to_openvino, _cum_sum_to_onnx,
         openvino_versions=(3, 0),
     ),
     Row(
         "ReverseSequence", "ReverseSequence", "renamed", _reverse_sequence_to_openvino, _reverse_sequence_to_onnx,
-        onnx_versions=(10, 0),
         limits="ONNX knows sequences along the first two axes only.",
     ),
     Row("Slice", "Reverse", "custom", None, _reverse_to_onnx),
@@ -140,7 +139,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "Einsum", "Einsum", "same", _einsum_to_openvino, _einsum_to_onnx,
-        onnx_versions=(12, 0), openvino_versions=(7, 0),
+        openvino_versions=(7, 0),
         tolerance="1e-5 relative",
     ),
 )  # fmt: skip

@@ -23,21 +23,18 @@ _NUMPY = {BROADCAST: "numpy"}
 _Body = Callable[[OpenvinoSite, Tensor, Tensor | None, bool], Tensor]
 
 
-def _reduction(onnx: str, body: _Body) -> ToOpenvino:
+def _reduction(body: _Body) -> ToOpenvino:
     def convert(site: OpenvinoSite) -> None:
-        axes = _axes(site, onnx)
+        axes = _axes(site)
         site.result(body(site, site.input(0), axes, bool(site.attribute("keepdims", 1))))
 
     return convert
 
 
-def _axes(site: OpenvinoSite, onnx: str) -> Tensor | None:
+def _axes(site: OpenvinoSite) -> Tensor | None:
     """The axes as a tensor of the target that is never empty; None where nothing is reduced."""
     # It is about a node without axes.
     site.ignore("noop_with_empty_axes")
-    listed = site.attribute("axes")
-    if listed is not None:
-        return site.constant(list(listed), "int64") if listed else _no_axes(site)
     if not site.has_input(1):
         return _no_axes(site)
     shape = site.shape(1)
@@ -200,7 +197,7 @@ def _row(onnx: str, openvino: str, body: _Body, *, returns: bool = True, since: 
         onnx,
         openvino,
         "attribute to input",
-        _reduction(onnx, body),
+        _reduction(body),
         _to_onnx(onnx) if returns else None,
         openvino_versions=(since, 0),
         tolerance="relative 1e-5",

@@ -20,17 +20,12 @@ _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners
 _NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 _AXES_SINCE = 18
 _NOT_WHOLE = "its scales do not give whole sizes, or are computed at run time, with align_corners"
-# Resize got its coordinate modes, and its inputs roi and sizes.
-_COORDINATES_SINCE = 11
 # Interpolation of these dimensions and no others is the same on both sides.
 _MAX_LINEAR_AXES = {"linear": 3, "cubic": 2}
 
 
 def _resize_to_openvino(site: OpenvinoSite) -> None:
     _require_numbers(site)
-    if site.opset < _COORDINATES_SINCE:
-        _upsample_to_openvino(site)
-        return
     mode = _known(site.attribute("mode", "nearest"), _MODES, "mode")
     coordinates = site.attribute("coordinate_transformation_mode", "half_pixel")
     nearest = _known(site.attribute("nearest_mode", "round_prefer_floor"), _NEAREST, "nearest_mode")
@@ -51,30 +46,6 @@ def _resize_to_openvino(site: OpenvinoSite) -> None:
 def _require_numbers(site: OpenvinoSite) -> None:
     if site.kind(0) not in ("float", "int", "uint"):
         raise UnsupportedError(f"of {site.dtype(0)} OpenVINO does not have it")
-
-
-def _upsample_to_openvino(site: OpenvinoSite) -> None:
-    """Upsample, and Resize of operator set 10: coordinates are divided by the scales, and the nearest is below."""
-    _require_numbers(site)
-    mode = _known(site.attribute("mode", "nearest"), ("nearest", "linear", "bilinear"), "mode")
-    mode = "linear" if mode == "bilinear" else mode
-    axes = _all_axes(site)
-    if site.operator == "Upsample" and site.opset < 9:
-        scales: Tensor = site.constant(_attribute_scales(site), "float32")
-    else:
-        scales = site.input(1)
-    attributes = _interpolate_attributes(_MODES[mode], "asymmetric", "floor", False)
-    site.result(site.add("Interpolate", [site.input(0), scales, site.constant(axes, "int64")], attributes, opset=11))
-
-
-def _attribute_scales(site: OpenvinoSite) -> Sequence[float]:
-    scales = site.attribute("scales")
-    if scales is not None:
-        return [float(scale) for scale in scales]
-    height, width = site.attribute("height_scale"), site.attribute("width_scale")
-    if height is None or width is None:
-        raise UnsupportedError("its scales are missing")
-    return [1.0, 1.0, float(height), float(width)]
 
 
 def _interpolate_attributes(mode: str, coordinates: str, nearest: str, has_sizes: bool) -> dict[str, object]:
@@ -236,10 +207,6 @@ _LIMITS = (
 ROWS: tuple[Row, ...] = (
     Row(
         "Resize", "Interpolate", "custom", _resize_to_openvino, _interpolate_to_onnx,
-        onnx_versions=(10, 0), openvino_versions=(4, 0), tolerance="relative 1e-4, absolute 1e-5", limits=_LIMITS,
-    ),
-    Row(
-        "Upsample", "Interpolate", "custom", _upsample_to_openvino, None,
-        openvino_versions=(11, 0), limits="Coordinates are divided by the scales.",
+        openvino_versions=(4, 0), tolerance="relative 1e-4, absolute 1e-5", limits=_LIMITS,
     ),
 )  # fmt: skip

@@ -91,16 +91,10 @@ def _update_to_onnx(site: OnnxSite) -> None:
 ROWS: tuple[Row, ...] = (
     Row(
         "ScatterElements", "ScatterElementsUpdate", "attribute to input", _elements_to_openvino, _elements_to_onnx,
-        onnx_versions=(11, 0),
         openvino_versions=(3, 0), limits=_DUPLICATES,
     ),
     Row(
-        "Scatter", "ScatterElementsUpdate", "attribute to input", _elements_to_openvino, None,
-        onnx_versions=(9, 10), limits=_DUPLICATES,
-    ),
-    Row(
         "ScatterND", "ScatterNDUpdate", "renamed", _nd_to_openvino, _nd_to_onnx,
-        onnx_versions=(11, 0),
         openvino_versions=(4, 0), limits=_DUPLICATES,
     ),
     Row(

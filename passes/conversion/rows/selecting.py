@@ -23,7 +23,6 @@ from maxfold.passes.conversion.rows.operands import (
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
-_TOP_K_INPUT, _TOP_K_LARGEST = 10, 11
 _ONE_HOT_MODES = 16
 # What ONNX Runtime makes OneHot of, with int64 indices and depth.
 _ONE_HOT_TYPES = ("FLOAT", "INT64")
@@ -32,17 +31,14 @@ _NUMPY = {"auto_broadcast": "numpy"}
 
 def _top_k_to_openvino(site: OpenvinoSite) -> None:
     """Sorted by value even where ONNX leaves the order open."""
-    if site.opset < _TOP_K_INPUT:
-        count: Tensor = site.constant(site.attribute("k"), "int64")
-    else:
-        count = openvino_scalar(site, 1)
+    count = openvino_scalar(site, 1)
     # It leaves the order open, which then may be this one.
     site.ignore("sorted")
     axis = site.attribute("axis", -1)
-    largest = site.attribute("largest", 1) if site.opset >= _TOP_K_LARGEST else 1
     data = {
         "axis": axis if site.shape(0) is None else positive_axis(axis, site.rank(0)),
-        "mode": "max" if largest else "min", "sort": "value", "index_element_type": "i64", "stable": True,
+        "mode": "max" if site.attribute("largest", 1) else "min", "sort": "value",
+        "index_element_type": "i64", "stable": True,
     }  # fmt: skip
     site.result(*site.add("TopK", [site.input(0), count], data, opset=11, outputs=2))
 
@@ -192,15 +188,13 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "Unique", "Unique", "attribute to input", _unique_to_openvino, _unique_to_onnx,
-        onnx_versions=(11, 0),
         openvino_versions=(10, 0),
     ),
     Row(
         "OneHot", "OneHot", "custom", _one_hot_to_openvino, _one_hot_to_onnx,
-        onnx_versions=(9, 0),
     ),
     Row(
         "Trilu", "Select", "custom", _trilu_to_openvino, None,
-        onnx_versions=(14, 0), limits="OpenVINO's CPU crashes on tensors without elements of unknown shape.",
+        limits="OpenVINO's CPU crashes on tensors without elements of unknown shape.",
     ),
 )  # fmt: skip

@@ -11,8 +11,6 @@ from maxfold.passes.conversion.rows.operands import (
     INT64_MAX,
     int64_vector,
     length_of,
-    moved_operand,
-    moved_values,
     openvino_slice,
     positive_axis,
     shape_vector,
@@ -22,16 +20,13 @@ from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Shape
 from maxfold.passes.conversion.versions import needs_opset
 
-# First operator sets in which something is an input, or an attribute exists.
-_RESHAPE_INPUT, _ALLOW_ZERO, _AXES_INPUT = 5, 14, 13
+# The first operator set in which the attribute exists.
+_ALLOW_ZERO = 14
 
 
 def _reshape_to_openvino(site: OpenvinoSite) -> None:
-    target = moved_operand(site, "shape", 1, _RESHAPE_INPUT)
-    if target is None:
-        raise UnsupportedError("its shape is missing")
     special_zero = not site.attribute("allowzero", 0)
-    site.result(site.add("Reshape", [site.input(0), target], {"special_zero": special_zero}))
+    site.result(site.add("Reshape", site.inputs(), {"special_zero": special_zero}))
 
 
 def _reshape_to_onnx(site: OnnxSite) -> None:
@@ -127,14 +122,10 @@ def _transpose_to_onnx(site: OnnxSite) -> None:
 
 
 def _squeeze_to_openvino(site: OpenvinoSite) -> None:
-    axes = moved_operand(site, "axes", 1, _AXES_INPUT)
-    if axes is None:
-        site.result(site.add("Squeeze", [site.input(0)]))
-        return
-    known = site.value(1) if site.opset >= _AXES_INPUT else None
-    if site.attribute("axes") == [] or (known is not None and not known.size):
+    axes = site.value(1)
+    if axes is not None and not axes.size:
         raise UnsupportedError("its axes are an empty list, which is read in two ways")
-    site.result(site.add("Squeeze", [site.input(0), axes]))
+    site.result(site.add("Squeeze", site.inputs() if site.has_input(1) else [site.input(0)]))
 
 
 def _squeeze_to_onnx(site: OnnxSite) -> None:
@@ -169,12 +160,7 @@ def _squeezable(site: OnnxSite, axes: list[int], skips: bool) -> list[int]:
 
 
 def _unsqueeze_to_openvino(site: OpenvinoSite) -> None:
-    axes = moved_operand(site, "axes", 1, _AXES_INPUT)
-    if axes is None:
-        raise UnsupportedError("its axes are missing")
-    if site.opset < _AXES_INPUT and not moved_values(site, "axes", 1, _AXES_INPUT):
-        raise UnsupportedError("its axes are an empty list")
-    site.result(site.add("Unsqueeze", [site.input(0), axes]))
+    site.result(site.add("Unsqueeze", site.inputs()))
 
 
 def _unsqueeze_to_onnx(site: OnnxSite) -> None:

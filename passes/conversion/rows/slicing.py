@@ -15,29 +15,19 @@ from maxfold.passes.conversion.rows.operands import (
     INT64_MIN,
     int64_vector,
     length_of,
-    moved_operand,
 )
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
-_SLICE_INPUTS = 10
-
 
 def _slice_to_openvino(site: OpenvinoSite) -> None:
-    operands = [
-        moved_operand(site, name, index, _SLICE_INPUTS) for index, name in enumerate(("starts", "ends", "axes"), 1)
-    ]
-    starts, ends, axes = operands
-    if starts is None or ends is None:
-        raise UnsupportedError("its starts or ends are missing")
     steps = site.input(4) if site.has_input(4) else _ones(site)
-    site.result(site.add("Slice", [site.input(0), starts, ends, steps, *([] if axes is None else [axes])], opset=8))
+    axes = [site.input(3)] if site.has_input(3) else []
+    site.result(site.add("Slice", [site.input(0), site.input(1), site.input(2), steps, *axes], opset=8))
 
 
 def _ones(site: OpenvinoSite) -> Tensor:
     """Steps of 1, of the type that the starts have."""
-    if site.opset < _SLICE_INPUTS:
-        return site.constant([1] * len(site.attribute("starts")), "int64")
     dtype = site.dtype(1)
     if dtype is None:
         raise UnsupportedError("the element type of its starts is not known")

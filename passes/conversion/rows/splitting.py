@@ -9,21 +9,18 @@ from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row
 from maxfold.passes.conversion.rows.operands import (
     int64_vector,
-    moved_operand,
     one_integer,
     positive_axis,
 )
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
-_CONCAT_AXIS_REQUIRED, _SPLIT_INPUT, _NUM_OUTPUTS = 4, 13, 18
+# From this operator set on Split needs the number of parts.
+_NUM_OUTPUTS = 18
 
 
 def _concat_to_openvino(site: OpenvinoSite) -> None:
-    axis = site.attribute("axis", 1 if site.opset < _CONCAT_AXIS_REQUIRED else None)
-    if axis is None:
-        raise UnsupportedError("its attribute 'axis' is missing")
-    shape = site.shape(0)
+    axis, shape = site.attribute("axis"), site.shape(0)
     axis = axis if shape is None else positive_axis(axis, len(shape))
     site.result(site.add("Concat", site.inputs(), {"axis": axis}))
 
@@ -34,10 +31,7 @@ def _concat_to_onnx(site: OnnxSite) -> None:
 
 def _split_to_openvino(site: OpenvinoSite) -> None:
     axis = site.attribute("axis", 0)
-    lengths = moved_operand(site, "split", 1, _SPLIT_INPUT)
-    if lengths is None and site.has_input(1):
-        # Version 1 of the operator has lengths of the data's own type.
-        lengths = site.constant(site.integers_of(1, "its split"), "int64")
+    lengths = site.input(1) if site.has_input(1) else None
     if lengths is None and site.attribute("num_outputs") is not None:
         lengths = _uneven_lengths(site, axis)
     operands: list[Tensor] = [site.input(0), site.constant(axis, "int64")]

@@ -24,24 +24,19 @@ _HALF_EVEN, _HALF_AWAY = "half_to_even", "half_away_from_zero"
 def unary_row(
     operator: str,
     openvino: str,
-    since: int = 1,
     opset: int = 1,
     *,
     to_onnx: ToOnnx | None = None,
     tolerance: str = "exact",
     limits: str = "",
 ) -> Row:
-    """A row without attributes.
-
-    `since` and `opset` are the operator sets of ONNX and OpenVINO that introduced it.
-    """
+    """A row without attributes. `opset` is the operator set of OpenVINO that introduced the operation."""
     return Row(
         operator,
         openvino,
         "same" if operator == openvino else "renamed",
         same_to_openvino(openvino, opset),
         to_onnx or same_to_onnx(operator),
-        onnx_versions=(since, 0),
         openvino_versions=(opset, 0),
         tolerance=tolerance,
         limits=limits,
@@ -114,7 +109,7 @@ def _widened(site: OnnxSite) -> Tensor:
 ROWS: tuple[Row, ...] = (
     unary_row("Abs", "Abs"),
     unary_row("Neg", "Negative"),
-    unary_row("Sign", "Sign", 9),
+    unary_row("Sign", "Sign"),
     unary_row("Ceil", "Ceiling", to_onnx=_rounding_to_onnx("Ceil")),
     unary_row("Floor", "Floor", to_onnx=_rounding_to_onnx("Floor")),
     Row(
@@ -123,7 +118,6 @@ ROWS: tuple[Row, ...] = (
         "custom",
         _round_to_openvino,
         _round_to_onnx,
-        onnx_versions=(11, 0),
         openvino_versions=(5, 0),
         limits="half_away_from_zero becomes Floor and a comparison; OpenVINO's CPU rounds 0.49999997 up there.",
     ),
@@ -144,25 +138,23 @@ ROWS: tuple[Row, ...] = (
         "same",
         _erf_to_openvino,
         same_to_onnx("Erf"),
-        onnx_versions=(9, 0),
         tolerance=APPROXIMATE,
         limits=_FLOATS_ONLY,
     ),
     *(
-        unary_row(name, name, since, opset, tolerance=APPROXIMATE, limits=_FLOATS_ONLY)
-        for name, since, opset in (
-            ("Sin", 7, 1), ("Cos", 7, 1), ("Tan", 7, 1), ("Asin", 7, 1), ("Acos", 7, 1), ("Atan", 7, 1),
-            ("Sinh", 9, 1), ("Cosh", 9, 1), ("Asinh", 9, 4), ("Acosh", 9, 4), ("Atanh", 9, 4),
+        unary_row(name, name, opset, tolerance=APPROXIMATE, limits=_FLOATS_ONLY)
+        for name, opset in (
+            ("Sin", 1), ("Cos", 1), ("Tan", 1), ("Asin", 1), ("Acos", 1), ("Atan", 1), ("Sinh", 1), ("Cosh", 1),
+            ("Asinh", 4), ("Acosh", 4), ("Atanh", 4),
         )
     ),
-    unary_row("IsNaN", "IsNaN", 9, 10),
+    unary_row("IsNaN", "IsNaN", 10),
     Row(
         "IsInf",
         "IsInf",
         "same",
         _is_inf_to_openvino,
         _is_inf_to_onnx,
-        onnx_versions=(10, 0),
         openvino_versions=(10, 0),
         limits="OpenVINO's CPU computes float64 in float32, where it finds no infinities.",
     ),
@@ -173,7 +165,6 @@ ROWS: tuple[Row, ...] = (
         None,
         _is_finite_to_onnx,
         openvino_versions=(10, 0),
-        onnx_versions=(10, 0),
         limits="Becomes IsNaN, IsInf, Or and Not.",
     ),
 )  # fmt: skip

@@ -81,11 +81,6 @@ class OpenvinoSite(Site):
         super().__init__(node, target, walk)
         self._view = view
 
-    @property
-    def opset(self) -> int:
-        """The version of ONNX's operator set that the node is of."""
-        return self._view.opset(self.node) or 1
-
     def dtype(self, index: int) -> DType | None:
         return self._view.dtype(self.node.inputs[index]) if self.has_input(index) else None
 
@@ -105,7 +100,7 @@ class OpenvinoSite(Site):
         return value
 
     def _is_default(self, name: str) -> bool:
-        return is_default(self.node.op, self.opset, name, self.node.attrs[name])
+        return is_default(self.node.op, self._view.opset(self.node) or 1, name, self.node.attrs[name])
 
     def body(self, graph: Graph) -> Body:
         """A graph of one of the node's attributes, its inputs first. Where one of its nodes cannot be converted neither

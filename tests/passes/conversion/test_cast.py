@@ -76,7 +76,7 @@ def test_types_by_name(tmp_path: Path) -> None:
         model = _model([helper.make_node("Cast", ["x"], ["y"], to=name)], {"x": x}, opset=5)
         judged.assert_same_in_openvino(model, [x], tmp_path, expected=[x.astype(dtype)], rtol=0, atol=0)
     model = _model([helper.make_node("Cast", ["x"], ["y"], to="HALF")], {"x": x}, opset=5)
-    judged.assert_refused_in_openvino(model, tmp_path, "its attribute 'to' has the value 'HALF', which is no type")
+    judged.assert_refused_in_openvino(model, tmp_path, "'HALF' is no type")
 
 
 def _model(

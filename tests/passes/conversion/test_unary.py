@@ -39,7 +39,7 @@ def test_the_hint_of_the_first_operator_set(op: str, tmp_path: Path) -> None:
 
 def test_an_operator_older_than_itself(tmp_path: Path) -> None:
     model, _ = judged.one_node("Sign", {"x": judged.floats(3)}, opset=8)
-    judged.assert_refused_in_openvino(model, tmp_path, "its version of operator set 8 is not covered")
+    judged.assert_refused_in_openvino(model, tmp_path, "it does not exist in operator set 8")
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.int32, np.int64])
@@ -109,7 +109,7 @@ def test_one_kind_of_infinity(negative: bool, positive: bool, tmp_path: Path) ->
 
 def test_erf_of_integers(tmp_path: Path) -> None:
     model, _ = judged.one_node("Erf", {"x": np.array([1], np.int32)}, opset=9)
-    judged.assert_refused_in_openvino(model, tmp_path, "how its result is rounded to integers is not specified")
+    judged.assert_refused_in_openvino(model, tmp_path, "type INT32 has gone")
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64])

@@ -172,7 +172,7 @@ def test_constants_stand_in_the_graph_of_their_node() -> None:
         (node_model("TopK", {"x": X}, 9, outputs=("y", "i")), 10, "'k' is missing"),
         (one("Pad", X, 10), 11, "'pads' is missing"),
         (one("Reshape", X, 4), 5, "'shape' is missing"),
-        (one("Pad", X, 1, paddings=[0] * 6), 2, "the order of its paddings was not clear"),
+        (one("Pad", X, 1, paddings=[1, 0, 0, 0, 0, 0]), 2, "the order of its paddings was not clear"),
     ],
 )
 def test_refusals(source: ModelProto, target: int, reason: str) -> None:
