@@ -33,6 +33,7 @@ _KINDS: dict[str, values.Kind] = {
     "verify-dim": values.dims,
     "fold-quantized": values.switch,
     "inline-functions": values.switch,
+    "expand": values.names,
     "from": values.choice("onnx"),
     "to": values.choice("onnx"),
     "jobs": values.count,
@@ -94,6 +95,7 @@ class OptimizeOptions:
     verify_dims: tuple[tuple[str, int], ...] = ()
     fold_quantized: bool = False
     inline_functions: bool = False
+    expand: tuple[str, ...] = ()
     from_format: str | None = None
     to_format: str | None = None
     jobs: int = 1

@@ -149,6 +149,13 @@ InlineFunctions = Annotated[
         help="Replace calls of model-local functions by what they do.",
     ),
 ]  # fmt: skip
+Expand = Annotated[
+    _Text,
+    typer.Option(
+        "--expand", metavar="OPERATORS", rich_help_panel=_REWRITING,
+        help="Replace these operators, separated by commas, by those that ONNX defines them by. Needs --math relaxed.",
+    ),
+]  # fmt: skip
 FromFormat = Annotated[
     _Text,
     typer.Option(

@@ -171,6 +171,7 @@ class Work:
             input_shapes=dict(options.input_shapes),
             fold_quantized=options.fold_quantized,
             inline_functions=options.inline_functions,
+            expand=options.expand,
             target=cast("Any", options.target),
             progress=self._progress.step,
             **chosen,

@@ -79,6 +79,7 @@ def optimize(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     fold_quantized: bool = False,
     inline_functions: bool = False,
+    expand: Sequence[str] = (),
     target: Target = "any",
     progress: Progress | None = None,
 ) -> Report:
@@ -90,6 +91,7 @@ def optimize(
     `dims` gives open dimensions of the inputs a size, by symbol or as "input:axis", `input_shapes` gives inputs a whole
     shape: the one change of the interface, and only on request. With `fold_quantized`, weights that are quantized or in
     half precision may be widened; with `inline_functions`, calls of model-local functions become what they do.
+    Operators named in `expand` become those that ONNX defines them by, with "relaxed".
     `target` is the runtime that is to run the model: "onnxruntime", "openvino", "tensorrt", or "any" of them.
     `progress` is called with the pass and its steps done and known. Raises `ModelError` for a model that cannot be used
     or upgraded, or a name that does not exist.
@@ -107,7 +109,7 @@ def optimize(
         adopt(loaded)
     options = {
         "max_growth_bytes": max_growth_bytes, "opset": opset, "fold_quantized": fold_quantized,
-        "inline_functions": inline_functions, "target": target,
+        "inline_functions": inline_functions, "expand": tuple(expand), "target": target,
     }  # fmt: skip
     selected = select_passes(passes, skip, options)
     fixed = fix_dimensions(loaded, dims or {}, input_shapes or {}) if dims or input_shapes else 0

@@ -2,6 +2,7 @@
 
 from maxfold.passes.bypass_expand import BypassExpand
 from maxfold.passes.declare_shapes import DeclareShapes
+from maxfold.passes.expand_operators import ExpandOperators
 from maxfold.passes.flatten_concats import FlattenConcats
 from maxfold.passes.flip_layouts import FlipLayouts
 from maxfold.passes.fold_constants import FoldConstants
@@ -78,6 +79,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     SortNodes,
     UpgradeOpset,
     InlineFunctions,
+    ExpandOperators,
     FoldConstants,
     FoldShapes,
     InlineConstantIf,

@@ -19,7 +19,7 @@ from maxfold.passes.conversion.check import OnnxChecks
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.versions import NEWEST_ONNX
 from maxfold.passes.driver import RulePass, run_rule_passes
-from maxfold.passes.expand_operators import expand, has_body
+from maxfold.passes.expansion import expand, has_body
 from maxfold.passes.fuse_sequences import FuseSequences
 from maxfold.passes.inline_constant_if import InlineConstantIf
 from maxfold.passes.inline_functions import InlineFunctions

@@ -120,7 +120,7 @@ def _dropout_to_openvino(site: OpenvinoSite) -> None:
     if _is_training(site):
         raise UnsupportedError("it is in training mode")
     # They say what training does.
-    site.ignore("ratio", "seed")
+    site.ignore("seed")
     site.result(site.input(0))
 
 

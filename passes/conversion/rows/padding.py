@@ -27,8 +27,6 @@ def _pad_to_openvino(site: OpenvinoSite) -> None:
     mode = site.attribute("mode", "constant")
     if mode not in _MODES:
         raise UnsupportedError(f"its mode {mode!r} does not exist in OpenVINO")
-    # Only the mode constant has one.
-    site.ignore("value")
     bounds = _begin_and_end(site)
     if mode == "reflect" and 0 in (site.shape(0) or ()):
         # OpenVINO does not read it, not even where nothing is added.

@@ -1,0 +1,56 @@
+"""What rows see of an ONNX model: a copy at one operator set; and what definitions of operators become in OpenVINO."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+
+from maxfold.model import read_onnx
+from maxfold.model.onnx_writer import to_proto
+from maxfold.passes.conversion import TABLE
+from maxfold.passes.conversion.prepare import prepare
+from tests.passes.conversion import harness, judged
+
+EXPANDED = (
+    "BlackmanWindow", "CausalConvWithState", "CenterCropPad", "HammingWindow", "HannWindow",
+    "NegativeLogLikelihoodLoss", "RMSNormalization", "RotaryEmbedding", "SoftmaxCrossEntropyLoss", "SwiGLU",
+)  # fmt: skip
+TEXT = """
+    <ir_version: 9, opset_import: ["" : 11, "local" : 1]>
+    g (float[2, 3] x) => (float[2, 3] y) { a = local.f (x)  b = Squeeze <axes = [0]> (a)  y = Softmax <axis = 1> (b) }
+    <domain: "local", opset_import: ["" : 9]> f (q) => (r) { r = Unsqueeze <axes = [0]> (q) }
+"""
+
+
+def test_a_model_of_one_operator_set_and_the_original_untouched() -> None:
+    model = read_onnx(parser.parse_model(TEXT))
+    before = to_proto(model)
+    prepared = prepare(model, TABLE.by_onnx)
+    assert to_proto(model) == before
+    assert not prepared.refused
+    assert [node.op for node in prepared.model.nodes()] == ["Unsqueeze", "Squeeze", "Softmax"]
+    assert {prepared.view.opset(node) for node in prepared.model.nodes()} == {min(28, onnx.defs.onnx_opset_version())}
+
+
+def test_refusals_have_the_names_of_the_file(tmp_path: Path) -> None:
+    x = np.zeros((1, 1, 2, 2), np.float32)
+    model, _ = judged.one_node("Upsample", {"x": x.astype(np.bool_)}, opset=8, scales=[1.0, 1.0, 2.0, 2.0])
+    judged.assert_refused_in_openvino(model, tmp_path, "Upsample: of BOOL OpenVINO does not have it")
+
+
+@pytest.mark.parametrize("operator", EXPANDED)
+def test_operators_that_onnx_defines_by_others(operator: str, tmp_path: Path) -> None:
+    for case in harness.cases_of(operator):
+        actual = harness.to_openvino(case, tmp_path)
+        harness.assert_right_in_openvino(actual, case, tmp_path, rtol=1e-3, atol=1e-5)
+
+
+def test_a_definition_by_what_is_not_covered(tmp_path: Path) -> None:
+    model, _ = judged.one_node("Bernoulli", {"x": judged.floats(3)}, opset=15)
+    judged.assert_refused_in_openvino(
+        model, tmp_path, "the operator is not covered: nor is RandomUniformLike, of which"
+    )
