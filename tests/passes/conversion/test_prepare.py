@@ -39,7 +39,7 @@ def test_a_model_of_one_operator_set_and_the_original_untouched() -> None:
 def test_refusals_have_the_names_of_the_file(tmp_path: Path) -> None:
     x = np.zeros((1, 1, 2, 2), np.float32)
     model, _ = judged.one_node("Upsample", {"x": x.astype(np.bool_)}, opset=8, scales=[1.0, 1.0, 2.0, 2.0])
-    judged.assert_refused_in_openvino(model, tmp_path, "Upsample: of BOOL OpenVINO does not have it")
+    judged.assert_refused_in_openvino(model, tmp_path, "Upsample: of bool OpenVINO does not have it")
 
 
 @pytest.mark.parametrize("operator", EXPANDED)
