@@ -44,6 +44,12 @@ def first_version(operator: str) -> int:
     return rows[0].version if rows else 1
 
 
+def had_hint(operator: str) -> bool:
+    """Whether the first version of one of ONNX's own operators had the hint."""
+    rows = _rows(operator)
+    return bool(rows) and HINT in rows[0].attributes
+
+
 def of_schema(schema: defs.OpSchema) -> Signature:
     """What a schema of onnx says."""
     # `FormalParameter.types` would say the same, but fails in onnx 1.20.

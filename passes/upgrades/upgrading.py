@@ -18,7 +18,7 @@ from maxfold.model.records import frozen_value
 from maxfold.model.view import domain_of
 from maxfold.passes import upgrades
 from maxfold.passes.signature import is_of_kind
-from maxfold.passes.signature_table import HINT, signature
+from maxfold.passes.signature_table import HINT, had_hint, signature
 from maxfold.passes.upgrades import Adapter, Draft, Facts, Refusal
 
 Adapters = Mapping[tuple[str, int], Adapter]
@@ -144,7 +144,8 @@ def _plan(
             refusals.add(node, node.op, f"it is no operator of opset {opset}")
             continue
         steps = _steps(node.op, opset, target)
-        if HINT not in node.attrs and all((node.op, version) in upgrades.UNCHANGED for version in steps):
+        is_hinted = HINT in node.attrs and had_hint(node.op)
+        if not is_hinted and all((node.op, version) in upgrades.UNCHANGED for version in steps):
             continue
         wrong = _wrong_attribute(node, opset)
         if wrong is not None:
@@ -152,7 +153,8 @@ def _plan(
             continue
         draft = Draft.of(node)
         # Files that were upgraded by others may have it in versions that never had it.
-        draft.attributes.pop(HINT, None)
+        if is_hinted:
+            draft.attributes.pop(HINT)
         if not _take_steps(draft, opset, adapters, facts, refusals) or not _is_changed(draft):
             continue
         if edit.is_kept(node):
