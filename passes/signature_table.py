@@ -40,14 +40,14 @@ def signature(operator: str, domain: str, opset: int) -> Signature | None:
 
 def first_version(operator: str) -> int:
     """The operator set that introduced one of ONNX's own operators."""
-    rows = _rows(operator)
-    return rows[0].version if rows else 1
+    versions = _versions(operator)
+    return versions[0][0] if versions else 1
 
 
 def had_hint(operator: str) -> bool:
     """Whether the first version of one of ONNX's own operators had the hint."""
-    rows = _rows(operator)
-    return bool(rows) and HINT in rows[0].attributes
+    versions = _versions(operator)
+    return bool(versions) and HINT in row(versions[0][1]).attributes
 
 
 def of_schema(schema: defs.OpSchema) -> Signature:
