@@ -67,7 +67,7 @@ _FIELDS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OptimizeOptions:
     """What `maxfold optimize` was asked to do; the fields are the long names of its options.
 
@@ -117,7 +117,7 @@ class OptimizeOptions:
         return not (self.check or self.dry_run)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ConvertOptions(OptimizeOptions):
     """What `maxfold convert` was asked to do. `opset` and `ir_version` are what to write; settings files do not count.
 
