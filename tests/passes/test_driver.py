@@ -102,7 +102,8 @@ def test_a_long_chain_of_zeros(reverse: bool, math: str, calls: Calls) -> None:
     source = chain("Add", COUNT, constants=1, kind=TensorProto.FLOAT, reverse=reverse)
     source.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.array(0.0, np.float32), "c0"))
     result, nodes = run("fuse-add", source, math=math)
-    assert (result.changes, len(nodes)) == ((0, COUNT) if math == "exact" else (COUNT - 1, 1))
+    # What a zero has been added to is never -0.0, so that the next one changes nothing.
+    assert (result.changes, len(nodes)) == (COUNT - 1, 1)
     assert calls.matches <= 6 * COUNT
     assert calls.consumers <= 20 * COUNT
 
