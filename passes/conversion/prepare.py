@@ -17,6 +17,7 @@ from maxfold.model.records import frozen_value
 from maxfold.model.view import domain_of
 from maxfold.passes.conversion.check import OnnxChecks
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.masked_rows import spell_out
 from maxfold.passes.conversion.versions import NEWEST_ONNX
 from maxfold.passes.driver import RulePass, run_rule_passes
 from maxfold.passes.expansion import expand, has_body
@@ -76,6 +77,7 @@ def prepare(model: Model, rows: Collection[str]) -> Prepared:
         declines = _inline(edit)
     refused.update(_calls(edit, declines))
     refused.update(_expand(edit, rows, refused, operators))
+    spell_out(edit)
     # What is said of values that are gone is said to be lost.
     edit.model.graph.forgotten = set(model.graph.forgotten)
     return Prepared(edit, refused, operators)

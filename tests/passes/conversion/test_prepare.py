@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import parser
+from onnx import helper, numpy_helper, parser
 
 from maxfold.model import read_onnx
 from maxfold.model.onnx_writer import to_proto
@@ -47,6 +47,31 @@ def test_operators_that_onnx_defines_by_others(operator: str, tmp_path: Path) ->
     for case in harness.cases_of(operator):
         actual = harness.to_openvino(case, tmp_path)
         harness.assert_right_in_openvino(actual, case, tmp_path, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_rows_that_are_all_minus_infinity(keepdims: int, tmp_path: Path) -> None:
+    x = np.array([[-np.inf, -np.inf], [0, -np.inf], [np.finfo(np.float32).min] * 2], np.float32)
+    made = helper.make_node("ReduceMax", ["x", "axes"], ["largest"], keepdims=keepdims)
+    compared = helper.make_node("Equal", ["largest", "lowest"], ["y"])
+    info = helper.make_tensor_value_info("x", 1, [None, None])
+    constants = {"axes": np.array([1]), "lowest": np.array(-np.inf, np.float32)}
+    graph = helper.make_graph(
+        [made, compared], "graph", [info], [helper.make_tensor_value_info("y", 9, None)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    expected = np.array([True, False, False]).reshape((3, 1) if keepdims else (3,))
+    harness.assert_close(
+        harness.run_openvino(judged.converted_to_openvino(model, tmp_path), [x]), [expected], rtol=0, atol=0
+    )
+
+
+def test_attention_with_rows_that_its_mask_leaves_empty(tmp_path: Path) -> None:
+    for name in ("23_boolmask_fullymasked_row_nan_robustness", "causal_boolmask_nan_robustness"):
+        case = harness.all_cases()[f"test_attention_{name}"]
+        actual = harness.to_openvino(case, tmp_path)
+        harness.assert_close(actual, case.outputs, rtol=1e-3, atol=1e-5)
 
 
 def test_a_definition_by_what_is_not_covered(tmp_path: Path) -> None:
