@@ -43,11 +43,11 @@ def operator_table(name: str = "") -> tuple[OperatorPair, ...]:
 
 def _pair(row: Row) -> OperatorPair:
     return OperatorPair(
-        onnx=row.onnx,
+        onnx=f"{row.domain}.{row.onnx}" if row.domain else row.onnx,
         openvino=row.openvino,
         to_openvino=row.to_openvino is not None,
         to_onnx=row.to_onnx is not None,
-        onnx_versions=(first_version(row.onnx), None),
+        onnx_versions=(1 if row.domain else first_version(row.onnx), None),
         openvino_versions=(row.openvino_versions[0], row.openvino_versions[1] or None),
         form=row.form,
         tolerance=row.tolerance,

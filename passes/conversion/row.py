@@ -20,8 +20,8 @@ class Row:
     the newest version of its operator alone (`prepare.py`). `openvino_versions` are the first and last operator sets of
     the operation's own versions that the row knows (a later operator set that leaves it alone is fine; 0 as last: no
     end known yet). `tolerance` says how exact results are, `limits` what is refused or differs. A direction that is
-    None does not exist. A node with an attribute that the row does not ask for, and that is not at its default, is
-    refused.
+    None does not exist. `domain` is that of the ONNX operator, "" for ONNX's own. A node with an attribute that the row
+    does not ask for, and that is not at its default, is refused.
     """
 
     onnx: str
@@ -32,3 +32,4 @@ class Row:
     openvino_versions: tuple[int, int] = (1, 0)
     tolerance: str = "exact"
     limits: str = ""
+    domain: str = ""

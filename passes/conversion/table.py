@@ -39,26 +39,32 @@ from maxfold.passes.conversion.rows import (
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows by the operator of either side, for the directions that they have."""
+    """Rows by the operator of either side, for the directions that they have; those of ONNX by its domain first."""
 
     rows: tuple[Row, ...]
-    by_onnx: dict[str, Row]
+    by_domain: dict[str, dict[str, Row]]
     by_openvino: dict[str, Row]
+
+    @property
+    def by_onnx(self) -> dict[str, Row]:
+        """Rows by the operator of ONNX's own domain."""
+        return self.by_domain[""]
 
 
 def make_table(rows: Iterable[Row]) -> Table:
     """A table of rows; each operator has at most one row for each direction."""
     listed = tuple(rows)
-    by_onnx: dict[str, Row] = {}
+    by_domain: dict[str, dict[str, Row]] = {"": {}}
     by_openvino: dict[str, Row] = {}
     for row in listed:
+        by_onnx = by_domain.setdefault(row.domain, {})
         for index, key, way in ((by_onnx, row.onnx, row.to_openvino), (by_openvino, row.openvino, row.to_onnx)):
             if way is None:
                 continue
             if key in index:
                 raise ValueError(f"two rows convert {key}")
             index[key] = row
-    return Table(listed, by_onnx, by_openvino)
+    return Table(listed, by_domain, by_openvino)
 
 
 TABLE = make_table(

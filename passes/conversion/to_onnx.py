@@ -17,7 +17,7 @@ from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import Model
 from maxfold.model.openvino.strings import StringData
 from maxfold.model.order import sorted_nodes
-from maxfold.model.view import domain_of
+from maxfold.model.view import IR_DOMAIN, domain_of
 from maxfold.passes.conversion.check import check_openvino, check_results
 from maxfold.passes.conversion.errors import InsideError, UnsupportedError
 from maxfold.passes.conversion.names import BOUNDS_KEY, shapes_of
@@ -93,7 +93,7 @@ class _Walk:
             raise InsideError
 
     def _row(self, node: Node) -> Row:
-        row = row_for(self._table.by_openvino, node, domain_of(node), "openvino", node.op)
+        row = row_for({IR_DOMAIN: self._table.by_openvino}, node, domain_of(node), node.op)
         check_openvino_version(node, row.openvino_versions[0])
         check_openvino(node)
         return row

@@ -96,8 +96,9 @@ class _Walk:
         reason = self._prepared.refused.get(node)
         if reason is not None:
             raise UnsupportedError(reason)
-        row = row_for(self._table.by_onnx, node, domain_of(node), "", node.op)
-        check_onnx_version(node, self._view.opset(node) or 1)
+        row = row_for(self._table.by_domain, node, domain_of(node), node.op)
+        if not row.domain:
+            check_onnx_version(node, self._view.opset(node) or 1)
         return row
 
     def _convert(self, node: Node, target: Target, returned: frozenset[Tensor], row: Row) -> None:
@@ -107,7 +108,10 @@ class _Walk:
         row.to_openvino(site)
         site.check_attributes()
         node_to_layer(node, target.graph.nodes[count:], target)
-        self._checks.after(node)
+        if not row.domain:
+            self._checks.after(node)
+        elif self._view.dtype(node.outputs[0]) is None:
+            raise UnsupportedError("its operands do not fit together, or their types are not known")
         check_results(node, target.tensors, returned)
 
 

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from maxfold.passes.conversion.row import Row
 
 
-def row_for(rows: Mapping[str, Row], node: Node, domain: str, expected: str, operator: str) -> Row:
-    """The row of a node's operator. Raises `UnsupportedError` where there is none."""
-    row = rows.get(operator) if domain == expected else None
+def row_for(rows: Mapping[str, Mapping[str, Row]], node: Node, domain: str, operator: str) -> Row:
+    """The row of a node's operator, of rows by domain, the usual one first. Raises `UnsupportedError` where there is
+    none."""
+    row = rows.get(domain, {}).get(operator)
     if row is None:
-        where = f" of domain {node.domain!r}" if domain != expected else ""
+        where = f" of domain {node.domain!r}" if domain != next(iter(rows)) else ""
         raise UnsupportedError(f"the operator{where} is not covered")
     return row
 

@@ -14,7 +14,7 @@ from maxfold.model.openvino.ir import Layer, Parameter, Port, Result
 from maxfold.model.openvino.operations import BODY_TYPES
 from maxfold.model.openvino.reader import join_names, split_names
 from maxfold.model.openvino.text import precision, spell
-from maxfold.model.view import View
+from maxfold.model.view import View, domain_of
 from maxfold.passes.conversion.check import check_name
 from maxfold.passes.conversion.defaults import is_default
 from maxfold.passes.conversion.errors import UnsupportedError
@@ -100,7 +100,10 @@ class OpenvinoSite(Site):
         return value
 
     def _is_default(self, name: str) -> bool:
-        return is_default(self.node.op, self._view.opset(self.node) or 1, name, self.node.attrs[name])
+        # No schema says what operators of other domains take where an attribute is missing: their rows ask for all.
+        return not domain_of(self.node) and is_default(
+            self.node.op, self._view.opset(self.node) or 1, name, self.node.attrs[name]
+        )
 
     def body(self, graph: Graph) -> Body:
         """A graph of one of the node's attributes, its inputs first. Where one of its nodes cannot be converted neither
