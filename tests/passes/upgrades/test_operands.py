@@ -20,7 +20,7 @@ from tests.passes.upgrades.running import (
     refusal,
     upgraded,
 )
-from tests.run import Array
+from tests.run import Array, in_onnxruntime
 
 X = random_array(2, 3, 4)
 ODD = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, 1.5, -2.5, 3e38], np.float32)
@@ -172,7 +172,7 @@ def test_constants_stand_in_the_graph_of_their_node() -> None:
         (node_model("TopK", {"x": X}, 9, outputs=("y", "i")), 10, "'k' is missing"),
         (one("Pad", X, 10), 11, "'pads' is missing"),
         (one("Reshape", X, 4), 5, "'shape' is missing"),
-        (one("Pad", X, 1, paddings=[1, 0, 0, 0, 0, 0]), 2, "the order of its paddings was not clear"),
+        (one("Pad", X, 1, paddings=[0, 1, 0, 0, 0, 0]), 2, "the order of its paddings was not clear"),
     ],
 )
 def test_refusals(source: ModelProto, target: int, reason: str) -> None:
@@ -191,3 +191,15 @@ def test_an_unused_mask_changes_its_type() -> None:
     declared = source.graph.output.pop()
     source.graph.value_info.append(declared)
     assert_exact(source, {"x": X}, (10, 13, newest_runnable()))
+
+
+def test_paddings_that_are_the_same_in_either_order() -> None:
+    made = upgraded(node_model("Pad", {"x": X}, 1, shape=(3, 3, 6), paddings=[1, 0, 0, 0, 0, 2]), 2)
+    assert attributes_of(made, "Pad") == {"pads": [1, 0, 0, 0, 0, 2]}
+
+
+def test_tile_of_one_axis() -> None:
+    inputs = {"x": X, "tiles": np.array(2, np.float32), "axis": np.array(1, np.float32)}
+    source = node_model("Tile", inputs, 1, constants=["tiles", "axis"], shape=(2, 6, 4))
+    made = upgraded(source, 13)
+    np.testing.assert_array_equal(in_onnxruntime(made, {"x": X})[0], np.tile(X, (1, 2, 1)))
