@@ -28,7 +28,7 @@ _INT32 = 6
 
 
 def _max_to_openvino(site: OpenvinoSite) -> None:
-    kernel, window, is_ceil = _onnx_pooling(site)
+    kernel, window, is_ceil = onnx_pooling(site)
     if site.attribute("storage_order", 0) and site.has_output(1):
         raise UnsupportedError("its indices by storage_order 1 do not exist in OpenVINO")
     attributes = {
@@ -76,7 +76,7 @@ def _product(dims: Shape) -> int:
 
 
 def _average_to_openvino(site: OpenvinoSite) -> None:
-    kernel, window, is_ceil = _onnx_pooling(site)
+    kernel, window, is_ceil = onnx_pooling(site)
     excludes = not site.attribute("count_include_pad", 0)
     data, rounding = site.input(0), "ceil_torch" if is_ceil else "floor"
     if is_ceil and not excludes and _is_padded(window):
@@ -120,7 +120,7 @@ def _average_to_onnx(site: OnnxSite) -> None:
     site.result(site.add("AveragePool", [data], attributes))
 
 
-def _onnx_pooling(site: OpenvinoSite) -> tuple[list[int], Window, bool]:
+def onnx_pooling(site: OpenvinoSite) -> tuple[list[int], Window, bool]:
     """The kernel, how it slides, and whether sizes are rounded up. Raises `UnsupportedError`."""
     given = site.attribute("kernel_shape")
     if given is None:
