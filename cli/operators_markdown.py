@@ -16,8 +16,8 @@ refused by name. This page is written by `maxfold ops --markdown > docs/operator
 
 - An arrow shows the direction: → is from ONNX to OpenVINO IR, ← back, ↔ both.
 - Versions are operator sets in which the operator was introduced or changed: 7+ is 7 and all later ones known.
-- Form: *same* is node by node; *renamed* has attributes of other names; *attribute to input* moves attributes to
-  inputs, or back; *variadic to chain* makes a chain of binary operations of one node; *custom* is anything else.
+- Form: a *pair* is node by node, with the same attributes under one name or two; a *lowering* is written for its
+  direction, and may give other operators beside the one that is named.
 - Exactness compares the operator alone in ONNX Runtime and in OpenVINO on the CPU, without their optimizations.
 """
 

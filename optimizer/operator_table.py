@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from maxfold.passes.conversion import TABLE, Row
+from maxfold.passes.conversion import TABLE
+from maxfold.passes.conversion.pair import Pair
+from maxfold.passes.conversion.row import FromOnnx, FromOpenvino, Row
 from maxfold.passes.signature_table import first_version
 
 OPERATORS_SCHEMA = "maxfold.operators/1"
@@ -16,7 +18,7 @@ class OperatorPair:
     """An operator of ONNX and one of OpenVINO, and in which directions one becomes the other.
 
     `onnx_versions` and `openvino_versions` are the first and the last operator set that is covered, None where no end
-    is known. `form` is how the two correspond, `tolerance` how exact results are, `limits` what is refused or differs.
+    is known. `form` is "pair" or "lowering", `tolerance` how exact results are, `limits` what is refused or differs.
     """
 
     onnx: str
@@ -35,21 +37,27 @@ class OperatorPair:
 
 
 def operator_table(name: str = "") -> tuple[OperatorPair, ...]:
-    """The table in alphabetical order: all of it, or the rows with `name`, in any case, in the name of an operator."""
+    """The table in alphabetical order: all of it, or the rows with `name`, in any case, in the name of an operator.
+
+    Lowerings of two operators to each other are one entry.
+    """
     wanted = name.casefold()
-    rows = [row for row in TABLE.rows if wanted in row.onnx.casefold() or wanted in row.openvino.casefold()]
-    return tuple(map(_pair, sorted(rows, key=lambda row: (row.onnx.casefold(), row.openvino.casefold()))))
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in TABLE.rows:
+        if wanted in row.onnx.casefold() or wanted in row.openvino.casefold():
+            found.setdefault((row.onnx, row.openvino), []).append(row)
+    return tuple(_pair(found[key]) for key in sorted(found, key=lambda key: (key[0].casefold(), key[1].casefold())))
 
 
-def _pair(row: Row) -> OperatorPair:
+def _pair(rows: list[Row]) -> OperatorPair:
     return OperatorPair(
-        onnx=f"{row.domain}.{row.onnx}" if row.domain else row.onnx,
-        openvino=row.openvino,
-        to_openvino=row.to_openvino is not None,
-        to_onnx=row.to_onnx is not None,
-        onnx_versions=(1 if row.domain else first_version(row.onnx), None),
-        openvino_versions=(row.openvino_versions[0], row.openvino_versions[1] or None),
-        form=row.form,
-        tolerance=row.tolerance,
-        limits=row.limits,
+        onnx=rows[0].onnx,
+        openvino=rows[0].openvino,
+        to_openvino=any(not isinstance(row, FromOpenvino) for row in rows),
+        to_onnx=any(not isinstance(row, FromOnnx) for row in rows),
+        onnx_versions=(1 if "." in rows[0].onnx else first_version(rows[0].onnx), None),
+        openvino_versions=(min(row.since for row in rows), None),
+        form="pair" if isinstance(rows[0], Pair) else "lowering",
+        tolerance=rows[0].tolerance,
+        limits=" ".join(dict.fromkeys(row.limits for row in rows if row.limits)),
     )

@@ -16,12 +16,12 @@ def is_default(operator: str, opset: int, name: str, value: object) -> bool:
     """
     if name == HINT:
         return _had_hint(operator)
-    default = _default(operator, opset, name)
+    default = default_of(operator, opset, name)
     return default is not None and type(value) is type(default) and value == default
 
 
 @functools.cache
-def _default(operator: str, opset: int, name: str) -> object:
+def default_of(operator: str, opset: int, name: str) -> object:
     """The default in the schema, None where it has none: a node without the attribute then does something else."""
     default = onnx.defs.get_schema(operator, opset).attributes[name].default_value
     if default.type == onnx.AttributeProto.UNDEFINED:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.pair import Pair
+from maxfold.passes.conversion.row import FromOnnx, FromOpenvino, Row, ToOnnx, ToOpenvino
 from maxfold.passes.conversion.rows import (
     activation,
     arithmetic,
@@ -38,35 +40,47 @@ from maxfold.passes.conversion.rows import (
     unary,
 )
 
+_Way = TypeVar("_Way", ToOpenvino, ToOnnx)
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows by the operator of either side, for the directions that they have; those of ONNX by its domain first."""
+    """All rows, and the function that converts each operator of either side; those of ONNX by its domain first."""
 
     rows: tuple[Row, ...]
-    by_domain: dict[str, dict[str, Row]]
-    by_openvino: dict[str, Row]
+    by_domain: dict[str, dict[str, ToOpenvino]]
+    by_openvino: dict[str, ToOnnx]
+    # The first operator set of an operation that its row covers.
+    since: dict[str, int]
 
     @property
-    def by_onnx(self) -> dict[str, Row]:
-        """Rows by the operator of ONNX's own domain."""
+    def by_onnx(self) -> dict[str, ToOpenvino]:
+        """The functions for operators of ONNX's own domain."""
         return self.by_domain[""]
 
 
 def make_table(rows: Iterable[Row]) -> Table:
     """A table of rows; each operator has at most one row for each direction."""
     listed = tuple(rows)
-    by_domain: dict[str, dict[str, Row]] = {"": {}}
-    by_openvino: dict[str, Row] = {}
+    table = Table(listed, {"": {}}, {}, {})
     for row in listed:
-        by_onnx = by_domain.setdefault(row.domain, {})
-        for index, key, way in ((by_onnx, row.onnx, row.to_openvino), (by_openvino, row.openvino, row.to_onnx)):
-            if way is None:
-                continue
-            if key in index:
-                raise ValueError(f"two rows convert {key}")
-            index[key] = row
-    return Table(listed, by_domain, by_openvino)
+        if not isinstance(row, FromOpenvino):
+            domain, _, operator = row.onnx.rpartition(".")
+            _add(
+                table.by_domain.setdefault(domain, {}),
+                operator,
+                row.to_openvino if isinstance(row, Pair) else row.convert,
+            )
+        if not isinstance(row, FromOnnx):
+            _add(table.by_openvino, row.openvino, row.to_onnx if isinstance(row, Pair) else row.convert)
+            table.since[row.openvino] = row.since
+    return table
+
+
+def _add(found: dict[str, _Way], operator: str, way: _Way) -> None:
+    if operator in found:
+        raise ValueError(f"two rows convert {operator}")
+    found[operator] = way
 
 
 TABLE = make_table(

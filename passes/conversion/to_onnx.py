@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import onnx
 
@@ -27,15 +27,16 @@ from maxfold.passes.conversion.said_of_models import to_model
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite, OnnxTarget
 from maxfold.passes.conversion.sites.site import Target
 from maxfold.passes.conversion.versions import check_model, check_openvino_version
-from maxfold.passes.conversion.walk import Refusals, row_for
+from maxfold.passes.conversion.walk import Refusals, way_for
 
 if TYPE_CHECKING:
-    from maxfold.passes.conversion.row import Row
+    from maxfold.passes.conversion.row import ToOnnx
+    from maxfold.passes.conversion.table import Table
 
 DEFAULT_OPSET = 17
 
 
-def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> Model:
+def convert_to_onnx(model: Model, table: Table, *, opset: int = DEFAULT_OPSET) -> Model:
     """A new model in ONNX's dialect; constants stay where they are.
 
     Raises `ConversionError` naming everything that cannot be converted.
@@ -75,7 +76,7 @@ def convert_to_onnx(model: Model, table: Any, *, opset: int = DEFAULT_OPSET) -> 
 class _Walk:
     """Converts the nodes of a model, scope by scope."""
 
-    def __init__(self, table: Any, refusals: Refusals) -> None:
+    def __init__(self, table: Table, refusals: Refusals) -> None:
         self._table = table
         self._refusals = refusals
 
@@ -87,22 +88,21 @@ class _Walk:
             refusals.attempt("Const", constant.name, partial(_constant, constant, target))
         returned = frozenset(scope.outputs)
         for node in sorted_nodes(scope):
-            find, convert = partial(self._row, node), partial(self._convert, node, target, returned)
+            find, convert = partial(self._way, node), partial(self._convert, node, target, returned)
             refusals.attempt_node(node, target, find, convert)
         if target.outer is not None and refusals.count != before:
             raise InsideError
 
-    def _row(self, node: Node) -> Row:
-        row = row_for({IR_DOMAIN: self._table.by_openvino}, node, domain_of(node), node.op)
-        check_openvino_version(node, row.openvino_versions[0])
+    def _way(self, node: Node) -> ToOnnx:
+        way = way_for({IR_DOMAIN: self._table.by_openvino}, node, domain_of(node))
+        check_openvino_version(node, self._table.since[node.op])
         check_openvino(node)
-        return row
+        return way
 
-    def _convert(self, node: Node, target: OnnxTarget, returned: frozenset[Tensor], row: Row) -> None:
-        assert row.to_onnx is not None
+    def _convert(self, node: Node, target: OnnxTarget, returned: frozenset[Tensor], way: ToOnnx) -> None:
         count = len(target.graph.nodes)
         site = OnnxSite(node, target, self)
-        row.to_onnx(site)
+        way(site)
         site.check_attributes()
         for made in target.graph.nodes[count:]:
             target.check(made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from maxfold.model.computed import computed
 from maxfold.model.data import SparseData, TensorData, why_no_array
@@ -27,15 +27,16 @@ from maxfold.passes.conversion.sites.site import Target
 from maxfold.passes.conversion.version_10 import VERSION as VERSION_10
 from maxfold.passes.conversion.version_10 import name_layers, shown_input, shown_output
 from maxfold.passes.conversion.versions import check_model, check_onnx_version
-from maxfold.passes.conversion.walk import Refusals, row_for
+from maxfold.passes.conversion.walk import Refusals, way_for
 
 if TYPE_CHECKING:
-    from maxfold.passes.conversion.row import Row
+    from maxfold.passes.conversion.row import ToOpenvino
+    from maxfold.passes.conversion.table import Table
 
 _NEWER = "write version 11"
 
 
-def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Model:
+def convert_to_openvino(model: Model, table: Table, *, ir_version: int = 11) -> Model:
     """A new model in OpenVINO's dialect; constants stay where they are.
 
     Raises `ConversionError` naming everything that cannot be converted.
@@ -72,7 +73,7 @@ def convert_to_openvino(model: Model, table: Any, *, ir_version: int = 11) -> Mo
 class _Walk:
     """Converts the nodes of a model, scope by scope."""
 
-    def __init__(self, prepared: Prepared, table: Any, refusals: Refusals) -> None:
+    def __init__(self, prepared: Prepared, table: Table, refusals: Refusals) -> None:
         self._prepared = prepared
         self._view = view = prepared.view
         self._table = table
@@ -87,28 +88,27 @@ class _Walk:
                 refusals.attempt("constant", constant.name, partial(_constant, constant, target, self._view))
         returned = frozenset(scope.outputs)
         for node in sorted_nodes(scope):
-            find, convert = partial(self._row, node), partial(self._convert, node, target, returned)
+            find, convert = partial(self._way, node), partial(self._convert, node, target, returned)
             refusals.attempt_node(node, target, find, convert, self._prepared.operator(node))
         if target.outer is not None and refusals.count != before:
             raise InsideError
 
-    def _row(self, node: Node) -> Row:
+    def _way(self, node: Node) -> ToOpenvino:
         reason = self._prepared.refused.get(node)
         if reason is not None:
             raise UnsupportedError(reason)
-        row = row_for(self._table.by_domain, node, domain_of(node), node.op)
-        if not row.domain:
+        way = way_for(self._table.by_domain, node, domain_of(node))
+        if not domain_of(node):
             check_onnx_version(node, self._view.opset(node) or 1)
-        return row
+        return way
 
-    def _convert(self, node: Node, target: Target, returned: frozenset[Tensor], row: Row) -> None:
-        assert row.to_openvino is not None
+    def _convert(self, node: Node, target: Target, returned: frozenset[Tensor], way: ToOpenvino) -> None:
         count = len(target.graph.nodes)
         site = OpenvinoSite(node, target, self, self._view)
-        row.to_openvino(site)
+        way(site)
         site.check_attributes()
         node_to_layer(node, target.graph.nodes[count:], target)
-        if not row.domain:
+        if not domain_of(node):
             self._checks.after(node)
         elif self._view.dtype(node.outputs[0]) is None:
             raise UnsupportedError("its operands do not fit together, or their types are not known")

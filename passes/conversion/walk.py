@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Node
 from maxfold.passes.conversion.errors import ConversionError, InsideError, Refusal, UnsupportedError
 from maxfold.passes.conversion.sites.site import Target
 
-if TYPE_CHECKING:
-    from maxfold.passes.conversion.row import Row
+_Way = TypeVar("_Way")
 
 
-def row_for(rows: Mapping[str, Mapping[str, Row]], node: Node, domain: str, operator: str) -> Row:
-    """The row of a node's operator, of rows by domain, the usual one first. Raises `UnsupportedError` where there is
-    none."""
-    row = rows.get(domain, {}).get(operator)
-    if row is None:
-        where = f" of domain {node.domain!r}" if domain != next(iter(rows)) else ""
+def way_for(ways: Mapping[str, Mapping[str, _Way]], node: Node, domain: str) -> _Way:
+    """The function that converts a node's operator, of functions by domain, the usual one first. Raises
+    `UnsupportedError` where there is none."""
+    way = ways.get(domain, {}).get(node.op)
+    if way is None:
+        where = f" of domain {node.domain!r}" if domain != next(iter(ways)) else ""
         raise UnsupportedError(f"the operator{where} is not covered")
-    return row
+    return way
 
 
 class Refusals:
@@ -56,11 +55,11 @@ class Refusals:
         self,
         node: Node,
         target: Target,
-        find: Callable[[], Row],
-        convert: Callable[[Row], None],
+        find: Callable[[], _Way],
+        convert: Callable[[_Way], None],
         operator: str | None = None,
     ) -> None:
-        """Finds a node's row and converts the node. Where what it reads was refused, only the row is looked for, since
+        """Finds what converts a node and does so. Where what it reads was refused, that is only looked for, since
         nothing is known of its inputs any more. `operator` is what the file calls the node's, where that is another."""
         named = next((tensor.name for tensor in node.outputs if tensor.name), "")
         name = node.name or named

@@ -58,5 +58,5 @@ def test_json() -> None:
 def test_markdown() -> None:
     text = maxfold("ops", "maximum", "--markdown").stdout
     assert text.startswith("# Operators\n")
-    assert "| `Max` | 1+ | ↔ | `Maximum` | 1+ | variadic to chain | exact |" in text
+    assert "| `Max` | 1+ | ↔ | `Maximum` | 1+ | pair | exact |" in text
     assert fails("ops", "--markdown", "--json") == "--json and --markdown contradict each other; choose one"

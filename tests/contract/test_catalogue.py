@@ -93,8 +93,6 @@ def test_conversion_table_is_what_is_on_disk() -> None:
     assert [in_table[key].onnx for key in in_table.keys() - on_disk.keys()] == []
 
 
-@pytest.mark.parametrize("row", TABLE.rows, ids=lambda row: f"{row.onnx}-{row.openvino}")
+@pytest.mark.parametrize("row", TABLE.rows, ids=lambda row: f"{type(row).__name__}-{row.onnx}-{row.openvino}")
 def test_conversion_row_is_complete(row: Row) -> None:
-    assert row.form in ("same", "renamed", "attribute to input", "variadic to chain", "custom")
-    assert row.to_openvino or row.to_onnx
     assert row.tolerance

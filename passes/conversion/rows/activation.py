@@ -6,11 +6,12 @@ import math
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.row import Row, both, from_onnx, from_openvino, pair
+from maxfold.passes.conversion.rows.forms import same_to_openvino
 from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
-from maxfold.passes.conversion.rows.unary import APPROXIMATE, unary_row
+from maxfold.passes.conversion.rows.unary import APPROXIMATE
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
@@ -23,14 +24,6 @@ _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 # Narrower integers have no Max in ONNX Runtime.
 _RELU_BITS = 32
 _GELU_MODES = {"none": "ERF", "tanh": "TANH"}
-
-
-def _elu_to_openvino(site: OpenvinoSite) -> None:
-    site.result(site.add("Elu", site.inputs(), {"alpha": float(site.attribute("alpha", 1.0))}))
-
-
-def _elu_to_onnx(site: OnnxSite) -> None:
-    site.result(site.add("Elu", site.inputs(), {"alpha": site.floating("alpha")}))
 
 
 def _selu_to_openvino(site: OpenvinoSite) -> None:
@@ -190,105 +183,67 @@ def _shrunk(
 
 
 ROWS: tuple[Row, ...] = (
-    unary_row(
-        "Relu", "ReLU", to_onnx=_relu_to_onnx,
+    *both(
+        "Relu",
+        "ReLU-1",
+        same_to_openvino("ReLU-1"),
+        _relu_to_onnx,
         limits="OpenVINO's CPU gives 0 for NaN, and computes integers in float32. Wide integers become Max.",
     ),
-    unary_row("Sigmoid", "Sigmoid", tolerance=APPROXIMATE),
-    unary_row("Tanh", "Tanh", tolerance=APPROXIMATE),
-    unary_row("Softplus", "SoftPlus", opset=4, tolerance=APPROXIMATE),
-    unary_row("Softsign", "SoftSign", opset=9, tolerance=APPROXIMATE),
-    Row(
-        "Elu",
-        "Elu",
-        "same",
-        _elu_to_openvino,
-        _elu_to_onnx,
-        tolerance=APPROXIMATE,
-    ),
-    Row(
+    *pair("Sigmoid", "Sigmoid-1", tolerance=APPROXIMATE),
+    *pair("Tanh", "Tanh-1", tolerance=APPROXIMATE),
+    *pair("Softplus", "SoftPlus-4", tolerance=APPROXIMATE),
+    *pair("Softsign", "SoftSign-9", tolerance=APPROXIMATE),
+    *pair("Elu", "Elu-1", "alpha:number", tolerance=APPROXIMATE),
+    *both(
         "Selu",
-        "Selu",
-        "custom",
+        "Selu-1",
         _selu_to_openvino,
         _selu_to_onnx,
         tolerance=APPROXIMATE,
         limits="The inputs alpha and lambda of Selu must be constant.",
     ),
-    Row(
+    *both(
         "HardSigmoid",
-        "HardSigmoid",
-        "custom",
+        "HardSigmoid-1",
         _hard_sigmoid_to_openvino,
         _hard_sigmoid_to_onnx,
         tolerance=APPROXIMATE,
         limits="The inputs alpha and beta of HardSigmoid must be constant.",
     ),
-    Row(
-        "HardSigmoid",
-        "HSigmoid",
-        "custom",
-        None,
-        _h_sigmoid_to_onnx,
-        openvino_versions=(5, 0),
-        tolerance=APPROXIMATE,
+    *from_openvino("HSigmoid-5", "HardSigmoid", _h_sigmoid_to_onnx, tolerance=APPROXIMATE),
+    *both("HardSwish", "HSwish-4", _hard_swish_to_openvino, _h_swish_to_onnx, tolerance=APPROXIMATE),
+    *both(
+        "Swish", "Swish-4", _swish_to_openvino, _swish_to_onnx, tolerance=APPROXIMATE, limits="Becomes Sigmoid and Mul."
     ),
-    Row(
-        "HardSwish",
-        "HSwish",
-        "renamed",
-        _hard_swish_to_openvino,
-        _h_swish_to_onnx,
-        openvino_versions=(4, 0),
+    *both(
+        "Mish",
+        "Mish-4",
+        same_to_openvino("Mish-4"),
+        _mish_to_onnx,
         tolerance=APPROXIMATE,
-    ),
-    Row(
-        "Swish",
-        "Swish",
-        "custom",
-        _swish_to_openvino,
-        _swish_to_onnx,
-        openvino_versions=(4, 0),
-        tolerance=APPROXIMATE,
-        limits="Becomes Sigmoid and Mul.",
-    ),
-    unary_row(
-        "Mish", "Mish", 4, to_onnx=_mish_to_onnx, tolerance=APPROXIMATE,
         limits="Becomes Softplus, Tanh and Mul below operator set 18.",
     ),
-    Row(
+    *both(
         "Gelu",
-        "Gelu",
-        "custom",
+        "Gelu-2",
         _gelu_to_openvino,
         _gelu_to_onnx,
-        openvino_versions=(2, 0),
         tolerance=APPROXIMATE,
         limits="Becomes its formula below operator set 20.",
     ),
-    Row(
-        "ThresholdedRelu",
-        "Select",
-        "custom",
-        _thresholded_relu_to_openvino,
-        None,
-        limits="Becomes Greater and Select.",
-    ),
-    Row(
+    *from_onnx("ThresholdedRelu", "Select-1", _thresholded_relu_to_openvino, limits="Becomes Greater and Select."),
+    *from_onnx(
         "Celu",
-        "Elu",
-        "custom",
+        "Elu-1",
         _celu_to_openvino,
-        None,
         tolerance=APPROXIMATE,
         limits="Becomes Elu, with Divide, Greater and Select where alpha is not 1. No negative alpha.",
     ),
-    Row(
+    *from_onnx(
         "Shrink",
-        "Select",
-        "custom",
+        "Select-1",
         _shrink_to_openvino,
-        None,
         limits="Becomes Less, Greater and Select. Unsigned integers are refused, and fractions added to integers.",
     ),
-)  # fmt: skip
+)

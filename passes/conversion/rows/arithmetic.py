@@ -6,13 +6,8 @@ from onnx import TensorProto
 
 from maxfold.model.dtypes import DTYPES, DType
 from maxfold.model.graph import Tensor
-from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import (
-    BROADCAST,
-    binary,
-    broadcast_operands,
-    variadic,
-)
+from maxfold.passes.conversion.pair import BROADCAST, broadcast_operands
+from maxfold.passes.conversion.row import Row, both, from_onnx, from_openvino, pair
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
@@ -130,73 +125,50 @@ def _squared_difference_to_onnx(site: OnnxSite) -> None:
 
 
 ROWS: tuple[Row, ...] = (
-    binary("Add", "Add", limits=_OVERFLOW),
-    binary("Sub", "Subtract", limits=_OVERFLOW),
-    binary("Mul", "Multiply", limits=_OVERFLOW),
-    Row(
+    *pair("Add", "Add-1", operands="broadcast", limits=_OVERFLOW),
+    *pair("Sub", "Subtract-1", operands="broadcast", limits=_OVERFLOW),
+    *pair("Mul", "Multiply-1", operands="broadcast", limits=_OVERFLOW),
+    *both(
         "Div",
-        "Divide",
-        "custom",
+        "Divide-1",
         _divide_to_openvino,
         _divide_to_onnx,
         tolerance="exact for integers, 1e-6 relative for others",
         limits="Signed integers with m_pythondiv are divided towards minus infinity, as specified; OpenVINO's CPU "
         f"divides them towards zero. {_IN_FLOAT} Division of integers by zero is undefined.",
     ),
-    variadic("Max", "Maximum", limits=_NAN),
-    variadic("Min", "Minimum", limits=_NAN),
-    Row(
+    *pair("Max", "Maximum-1", operands="chain", limits=_NAN),
+    *pair("Min", "Minimum-1", operands="chain", limits=_NAN),
+    *both(
         "Mod",
-        "Mod",
-        "custom",
+        "Mod-1",
         _mod_to_openvino,
         _mod_to_onnx,
         tolerance="exact for integers, the rounding of a - trunc(a / b) * b for others",
         limits="fmod 0 becomes FloorMod. ONNX's remainder of floating-point numbers is exact; OpenVINO's CPU rounds "
         f"the quotient, and gives NaN where an operand is infinite. {_IN_FLOAT}",
     ),
-    Row(
+    *from_openvino(
+        "FloorMod-1",
         "Mod",
-        "FloorMod",
-        "custom",
-        None,
         _floor_mod_to_onnx,
         tolerance="exact for integers, the rounding of a - floor(a / b) * b for others",
         limits="Floating-point numbers become Div, Floor, Mul and Sub, which OpenVINO's CPU computes too.",
     ),
-    Row(
+    *both(
         "Pow",
-        "Power",
-        "custom",
+        "Power-1",
         _power_to_openvino,
         _power_to_onnx,
         tolerance="1e-5 relative",
         limits="Operands of two types are computed with in one that holds both, and the result gets the base's type. "
         f"Integers that ONNX has no powers of go through int64. {_IN_FLOAT}",
     ),
-    Row(
-        "Sum",
-        "Add",
-        "variadic to chain",
-        _sum_to_openvino,
-        None,
-        tolerance="the order of additions",
+    *from_onnx("Sum", "Add-1", _sum_to_openvino, tolerance="the order of additions"),
+    *from_onnx(
+        "Mean", "Add-1", _mean_to_openvino, tolerance="the order of additions", limits="A chain of Add and a Divide."
     ),
-    Row(
-        "Mean",
-        "Add",
-        "custom",
-        _mean_to_openvino,
-        None,
-        tolerance="the order of additions",
-        limits="A chain of Add and a Divide.",
-    ),
-    Row(
-        "Mul",
-        "SquaredDifference",
-        "custom",
-        None,
-        _squared_difference_to_onnx,
-        limits=f"Becomes Sub and Mul. {_OVERFLOW}",
+    *from_openvino(
+        "SquaredDifference-1", "Mul", _squared_difference_to_onnx, limits=f"Becomes Sub and Mul. {_OVERFLOW}"
     ),
 )

@@ -6,7 +6,7 @@ from typing import cast
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both
 from maxfold.passes.conversion.rows.operands import (
     int64_vector,
     length_of,
@@ -89,12 +89,18 @@ def _tile_to_onnx(site: OnnxSite) -> None:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Expand", "Broadcast", "same", _expand_to_openvino, _broadcast_to_onnx,
+    *both(
+        "Expand",
+        "Broadcast-1",
+        _expand_to_openvino,
+        _broadcast_to_onnx,
         limits="A target shape that does not contain the input's is an error in OpenVINO's mode numpy, not in ONNX.",
     ),
-    Row(
-        "Tile", "Tile", "same", _tile_to_openvino, _tile_to_onnx,
+    *both(
+        "Tile",
+        "Tile-1",
+        _tile_to_openvino,
+        _tile_to_onnx,
         limits="OpenVINO's CPU gives garbage for a Tile of four dimensions with repeats computed at run time.",
     ),
-)  # fmt: skip
+)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ml_dtypes
 
-from maxfold.model.dtypes import DType, from_onnx, from_openvino
+from maxfold.model import dtypes
+from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import BROADCAST, PDPD_AXIS, same_to_onnx
+from maxfold.passes.conversion.pair import BROADCAST, PDPD_AXIS
+from maxfold.passes.conversion.row import Row, both, from_onnx
+from maxfold.passes.conversion.rows.forms import same_to_onnx
 from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
@@ -32,7 +34,7 @@ def _cast_to_openvino(site: OpenvinoSite) -> None:
 
 def _named_type(value: int | None) -> DType:
     """The type that Cast's attribute names."""
-    found = None if value is None else from_onnx(value)
+    found = None if value is None else dtypes.from_onnx(value)
     if found is None:
         raise UnsupportedError(f"its attribute 'to' has the value {value!r}, which is no type")
     return found
@@ -69,7 +71,7 @@ def _saturated(site: OpenvinoSite, source: DType, to: DType) -> Tensor:
 
 def _convert_to_onnx(site: OnnxSite) -> None:
     name = site.text("destination_type")
-    to = from_openvino(name)
+    to = dtypes.from_openvino(name)
     if to is None or to.onnx is None:
         raise UnsupportedError(f"ONNX has no {name}")
     if site.dtype(0) is to:
@@ -132,45 +134,32 @@ def _is_training(site: OpenvinoSite) -> bool:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Cast",
-        "Convert",
-        "custom",
-        _cast_to_openvino,
-        _convert_to_onnx,
-        limits=_CAST_LIMITS,
-    ),
-    Row(
+    *both("Cast", "Convert-1", _cast_to_openvino, _convert_to_onnx, limits=_CAST_LIMITS),
+    *both(
         "CastLike",
-        "ConvertLike",
-        "custom",
+        "ConvertLike-1",
         _cast_like_to_openvino,
         _convert_like_to_onnx,
         limits=f"Becomes Cast below operator set 15. {_CAST_LIMITS}",
     ),
-    Row(
+    *both(
         "Where",
-        "Select",
-        "renamed",
+        "Select-1",
         _where_to_openvino,
         _select_to_onnx,
         limits="Broadcasting by pdpd is refused. OpenVINO's CPU selects no strings.",
     ),
-    Row(
+    *both(
         "Identity",
-        "Identity",
-        "custom",
+        "Identity-16",
         _identity_to_openvino,
         same_to_onnx("Identity"),
-        openvino_versions=(16, 0),
         limits="ONNX's Identity becomes another name for its input, and a Convert where both are inputs or outputs.",
     ),
-    Row(
+    *from_onnx(
         "Dropout",
-        "Identity",
-        "custom",
+        "Identity-1",
         _dropout_to_openvino,
-        None,
         limits="Becomes another name for its input, or a Convert; training mode and a mask that is used are refused.",
     ),
 )

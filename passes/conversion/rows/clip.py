@@ -11,8 +11,8 @@ from maxfold.model.data import Array
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.row import Row, both
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
@@ -92,10 +92,9 @@ def _bounds_in(dtype: DType, low: float, high: float) -> Array:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
+    *both(
         "Clip",
-        "Clamp",
-        "attribute to input",
+        "Clamp-1",
         _to_openvino,
         _to_onnx,
         limits="ONNX lets NaN through; OpenVINO's CPU gives the lower bound for it. Bounds computed at run time, and "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import binary, broadcast_operands
+from maxfold.passes.conversion.pair import broadcast_operands
+from maxfold.passes.conversion.row import Row, from_openvino, pair
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
 _LIMITS = (
@@ -12,26 +12,15 @@ _LIMITS = (
 )
 
 
-def _comparison(onnx: str, openvino: str) -> Row:
-    return binary(onnx, openvino, limits=_LIMITS)
-
-
 def _not_equal_to_onnx(site: OnnxSite) -> None:
     site.result(site.add("Not", [site.add("Equal", broadcast_operands(site))]))
 
 
 ROWS: tuple[Row, ...] = (
-    _comparison("Equal", "Equal"),
-    _comparison("Less", "Less"),
-    _comparison("LessOrEqual", "LessEqual"),
-    _comparison("Greater", "Greater"),
-    _comparison("GreaterOrEqual", "GreaterEqual"),
-    Row(
-        "Equal",
-        "NotEqual",
-        "custom",
-        None,
-        _not_equal_to_onnx,
-        limits=f"Becomes Equal and Not. {_LIMITS}",
-    ),
+    *pair("Equal", "Equal-1", operands="broadcast", limits=_LIMITS),
+    *pair("Less", "Less-1", operands="broadcast", limits=_LIMITS),
+    *pair("LessOrEqual", "LessEqual-1", operands="broadcast", limits=_LIMITS),
+    *pair("Greater", "Greater-1", operands="broadcast", limits=_LIMITS),
+    *pair("GreaterOrEqual", "GreaterEqual-1", operands="broadcast", limits=_LIMITS),
+    *from_openvino("NotEqual-1", "Equal", _not_equal_to_onnx, limits=f"Becomes Equal and Not. {_LIMITS}"),
 )

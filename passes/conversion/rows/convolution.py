@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.rows.tensors import per_channel, reshaped
 from maxfold.passes.conversion.rows.windows import (
     check_fits,
@@ -100,14 +100,19 @@ def _conv(site: OnnxSite, filters: Tensor, group: int, kernel: Shape) -> None:
 _SUMS = "Sums are made in another order."
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Conv", "Convolution", "custom", _conv_to_openvino, _convolution_to_onnx,
+    *both(
+        "Conv",
+        "Convolution-1",
+        _conv_to_openvino,
+        _convolution_to_onnx,
         tolerance="relative 1e-4, absolute 1e-5",
         limits=f"{_SUMS} 1 to 3 spatial dimensions.",
     ),
-    Row(
-        "Conv", "GroupConvolution", "custom", None, _group_convolution_to_onnx,
+    *from_openvino(
+        "GroupConvolution-1",
+        "Conv",
+        _group_convolution_to_onnx,
         tolerance="relative 1e-4, absolute 1e-5",
         limits=f"{_SUMS} The filter's shape must be known.",
     ),
-)  # fmt: skip
+)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.rows.convolution import (
     filter_shape,
     grouped_filter,
@@ -144,12 +144,8 @@ _TOLERANCE = "relative 1e-4, absolute 1e-5"
 _LIMITS = "Sums are made in another order. An output shape asked for needs an input of a known shape."
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "ConvTranspose", "ConvolutionBackpropData", "custom", _to_openvino, _to_onnx,
-        tolerance=_TOLERANCE, limits=_LIMITS,
+    *both("ConvTranspose", "ConvolutionBackpropData-1", _to_openvino, _to_onnx, tolerance=_TOLERANCE, limits=_LIMITS),
+    *from_openvino(
+        "GroupConvolutionBackpropData-1", "ConvTranspose", _group_to_onnx, tolerance=_TOLERANCE, limits=_LIMITS
     ),
-    Row(
-        "ConvTranspose", "GroupConvolutionBackpropData", "custom", None, _group_to_onnx,
-        tolerance=_TOLERANCE, limits=_LIMITS,
-    ),
-)  # fmt: skip
+)

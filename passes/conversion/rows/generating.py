@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from maxfold.model.dtypes import DTYPES, DType, from_onnx, from_openvino
+from maxfold.model import dtypes
+from maxfold.model.dtypes import DTYPES, DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both, from_onnx
 from maxfold.passes.conversion.rows.operands import (
     INT64_MAX,
     cast,
@@ -66,12 +67,12 @@ def _range_to_openvino(site: OpenvinoSite) -> None:
 
 def _range_to_onnx(site: OnnxSite) -> None:
     """Range in the type of the result; integers may be counted in int64 and cast, small floats in float32."""
-    dtypes = [site.dtype(index) for index in range(3)]
-    wanted = from_openvino(site.text("output_type").lower()) if site.version >= _TYPED_RANGE else dtypes[0]
+    given = [site.dtype(index) for index in range(3)]
+    wanted = dtypes.from_openvino(site.text("output_type").lower()) if site.version >= _TYPED_RANGE else given[0]
     operands = [onnx_scalar(site, index) for index in range(3)]
-    if wanted is None or any(dtype is None for dtype in dtypes):
+    if wanted is None or any(dtype is None for dtype in given):
         raise UnsupportedError("its element types are not known")
-    have = [dtype for dtype in dtypes if dtype is not None]
+    have = [dtype for dtype in given if dtype is not None]
     counted = wanted
     if all(dtype == wanted for dtype in have) and wanted.name in _SMALL_FLOATS:
         counted = _FLOAT
@@ -88,7 +89,7 @@ _FLOAT, _INT64 = (next(dtype for dtype in DTYPES if dtype.name == name) for name
 
 def _eye_like_to_openvino(site: OpenvinoSite) -> None:
     chosen = site.attribute("dtype")
-    dtype: DType | None = site.dtype(0) if chosen is None else from_onnx(chosen)
+    dtype: DType | None = site.dtype(0) if chosen is None else dtypes.from_onnx(chosen)
     if dtype is None or dtype.openvino not in _EYE_TYPES:
         raise UnsupportedError(f"its element type {dtype or 'that is not known'} is not covered")
     dims = shape_vector(site, site.input(0))
@@ -101,7 +102,7 @@ def _eye_like_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _eye_to_onnx(site: OnnxSite) -> None:
-    dtype = from_openvino(site.text("output_type").lower())
+    dtype = dtypes.from_openvino(site.text("output_type").lower())
     if dtype is None or dtype.openvino not in _EYE_TYPES:
         raise UnsupportedError(f"its output_type {site.text('output_type')!r} is not covered")
     diagonal = one_integer(site, 2, "its diagonal")
@@ -128,25 +129,23 @@ def _non_zero_to_onnx(site: OnnxSite) -> None:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Shape", "ShapeOf", "custom", _shape_to_openvino, _shape_of_to_onnx,
-    ),
-    Row("Size", "ReduceProd", "custom", _size_to_openvino, None),
-    Row(
-        "ConstantOfShape", "Broadcast", "custom", _constant_of_shape_to_openvino, None,
-    ),
-    Row(
-        "Range", "Range", "custom", _range_to_openvino, _range_to_onnx,
+    *both("Shape", "ShapeOf-1", _shape_to_openvino, _shape_of_to_onnx),
+    *from_onnx("Size", "ReduceProd-1", _size_to_openvino),
+    *from_onnx("ConstantOfShape", "Broadcast-1", _constant_of_shape_to_openvino),
+    *both(
+        "Range",
+        "Range-1",
+        _range_to_openvino,
+        _range_to_onnx,
         tolerance="1e-6 relative for floats",
         limits="Of an OpenVINO Range whose result is of another type than its float operands there is no form in ONNX.",
     ),
-    Row(
-        "EyeLike", "Eye", "custom", _eye_like_to_openvino, _eye_to_onnx,
-        openvino_versions=(9, 0),
+    *both(
+        "EyeLike",
+        "Eye-9",
+        _eye_like_to_openvino,
+        _eye_to_onnx,
         limits="A diagonal computed at run time has no form in ONNX.",
     ),
-    Row(
-        "NonZero", "NonZero", "same", _non_zero_to_openvino, _non_zero_to_onnx,
-        openvino_versions=(3, 0),
-    ),
-)  # fmt: skip
+    *both("NonZero", "NonZero-3", _non_zero_to_openvino, _non_zero_to_onnx),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both, pair
 from maxfold.passes.conversion.rows.operands import (
     INT64_MAX,
     int64_tensor,
@@ -59,15 +59,6 @@ def _batched_gather(site: OnnxSite, axis: int, batch_dims: int) -> Tensor:
     return transposed(site, picked, [*range(batch_dims), *moved, *range(batch_dims, index_rank), *rest])
 
 
-def _gather_elements_to_openvino(site: OpenvinoSite) -> None:
-    axis = site.attribute("axis", 0)
-    site.result(site.add("GatherElements", site.inputs(), {"axis": axis}, opset=6))
-
-
-def _gather_elements_to_onnx(site: OnnxSite) -> None:
-    site.result(site.add("GatherElements", site.inputs(), {"axis": site.integer("axis")}))
-
-
 def _gather_nd_to_openvino(site: OpenvinoSite) -> None:
     batch_dims = site.attribute("batch_dims", 0)
     site.result(site.add("GatherND", site.inputs(), {"batch_dims": batch_dims}, opset=_GATHER_ND_BATCHED))
@@ -94,18 +85,13 @@ def _flat_batches(site: OnnxSite, tensor: Tensor, batch_dims: int) -> Tensor:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Gather", "Gather", "attribute to input", _gather_to_openvino, _gather_to_onnx,
+    *both(
+        "Gather",
+        "Gather-1",
+        _gather_to_openvino,
+        _gather_to_onnx,
         limits=f"{_OUT_OF_RANGE}; so are negative ones in OpenVINO's versions 1 and 7.",
     ),
-    Row(
-        "GatherElements", "GatherElements", "same", _gather_elements_to_openvino, _gather_elements_to_onnx,
-        openvino_versions=(6, 0),
-        limits=f"{_OUT_OF_RANGE}.",
-    ),
-    Row(
-        "GatherND", "GatherND", "same", _gather_nd_to_openvino, _gather_nd_to_onnx,
-        openvino_versions=(5, 0),
-        limits=f"{_OUT_OF_RANGE}.",
-    ),
-)  # fmt: skip
+    *pair("GatherElements", "GatherElements-6", "axis:integer", limits=f"{_OUT_OF_RANGE}."),
+    *both("GatherND", "GatherND-5", _gather_nd_to_openvino, _gather_nd_to_onnx, limits=f"{_OUT_OF_RANGE}."),
+)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from onnx import TensorProto
 
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, ToOnnx
-from maxfold.passes.conversion.rows.forms import (
-    BROADCAST,
-    binary,
-    broadcast_operands,
-    same_to_onnx,
-    same_to_openvino,
-)
+from maxfold.passes.conversion.pair import BROADCAST, broadcast_operands
+from maxfold.passes.conversion.row import Row, ToOnnx, both, from_onnx, from_openvino, pair
+from maxfold.passes.conversion.rows.forms import same_to_openvino
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
@@ -38,14 +31,22 @@ _SHIFT_LIMITS = (
 )
 
 
-def _bitwise(onnx: str, logical: str) -> Row:
+def _bitwise(onnx: str, logical: str) -> tuple[Row, ...]:
+    def to_openvino(site: OpenvinoSite) -> None:
+        site.result(site.add(onnx, site.inputs(), _NUMPY, opset=13))
+
     def to_onnx(site: OnnxSite) -> None:
         site.result(site.add(logical if site.kind(0) == "bool" else onnx, broadcast_operands(site)))
 
-    return replace(
-        binary(onnx, onnx, opset=13, limits=_BITWISE_LIMITS),
-        to_onnx=to_onnx,
-    )
+    return both(onnx, f"{onnx}-13", to_openvino, to_onnx, limits=_BITWISE_LIMITS)
+
+
+def _xor_to_openvino(site: OpenvinoSite) -> None:
+    site.result(site.add("LogicalXor", site.inputs(), _NUMPY, opset=2))
+
+
+def _xor_to_onnx(site: OnnxSite) -> None:
+    site.result(site.add("Xor", broadcast_operands(site)))
 
 
 def _bitwise_not_to_onnx(site: OnnxSite) -> None:
@@ -115,36 +116,20 @@ def _shifted(site: OnnxSite, a: Tensor, b: Tensor, dtype: DType, direction: str)
     return result
 
 
-def _shift(direction: str, *, is_main: bool) -> Row:
-    return Row(
-        "BitShift",
-        _SHIFTS[direction],
-        "custom",
-        _shift_to_openvino if is_main else None,
-        _shift_to_onnx(direction),
-        openvino_versions=(15, 0),
-        limits=_SHIFT_LIMITS,
-    )
-
-
 ROWS: tuple[Row, ...] = (
-    binary("And", "LogicalAnd"),
-    binary("Or", "LogicalOr"),
+    *pair("And", "LogicalAnd-1", operands="broadcast"),
+    *pair("Or", "LogicalOr-1", operands="broadcast"),
     # Written as OpenVINO writes it; it reads operator set 1 as well.
-    replace(binary("Xor", "LogicalXor", opset=2), openvino_versions=(1, 0)),
-    Row("Not", "LogicalNot", "renamed", same_to_openvino("LogicalNot", 1), same_to_onnx("Not")),
-    _bitwise("BitwiseAnd", "And"),
-    _bitwise("BitwiseOr", "Or"),
-    _bitwise("BitwiseXor", "Xor"),
-    Row(
-        "BitwiseNot",
-        "BitwiseNot",
-        "same",
-        same_to_openvino("BitwiseNot", 13),
-        _bitwise_not_to_onnx,
-        openvino_versions=(13, 0),
-        limits=_BITWISE_LIMITS,
+    *from_onnx("Xor", "LogicalXor-2", _xor_to_openvino),
+    *from_openvino("LogicalXor-1", "Xor", _xor_to_onnx),
+    *pair("Not", "LogicalNot-1"),
+    *_bitwise("BitwiseAnd", "And"),
+    *_bitwise("BitwiseOr", "Or"),
+    *_bitwise("BitwiseXor", "Xor"),
+    *both(
+        "BitwiseNot", "BitwiseNot-13", same_to_openvino("BitwiseNot-13"), _bitwise_not_to_onnx, limits=_BITWISE_LIMITS
     ),
-    _shift("LEFT", is_main=True),
-    _shift("RIGHT", is_main=False),
+    *from_onnx("BitShift", "BitwiseLeftShift-15", _shift_to_openvino, limits=_SHIFT_LIMITS),
+    *from_openvino("BitwiseLeftShift-15", "BitShift", _shift_to_onnx("LEFT"), limits=_SHIFT_LIMITS),
+    *from_openvino("BitwiseRightShift-15", "BitShift", _shift_to_onnx("RIGHT"), limits=_SHIFT_LIMITS),
 )

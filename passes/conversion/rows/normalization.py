@@ -6,8 +6,8 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.row import Row, both, from_onnx
 from maxfold.passes.conversion.rows.tensors import narrowed, per_channel, widened
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
@@ -190,27 +190,38 @@ def _mvn_axes(site: OnnxSite) -> list[int]:
 _ROUNDING = "Sums are made in another order."
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "BatchNormalization", "BatchNormInference", "custom", _batch_to_openvino, _batch_to_onnx,
-        tolerance="relative 1e-4, absolute 1e-6", limits="Training mode is refused.",
+    *both(
+        "BatchNormalization",
+        "BatchNormInference-1",
+        _batch_to_openvino,
+        _batch_to_onnx,
+        tolerance="relative 1e-4, absolute 1e-6",
+        limits="Training mode is refused.",
     ),
-    Row(
-        "InstanceNormalization", "MVN", "custom", _instance_to_openvino, None,
-        openvino_versions=(6, 0),
-        tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
+    *from_onnx(
+        "InstanceNormalization",
+        "MVN-6",
+        _instance_to_openvino,
+        tolerance="relative 1e-4, absolute 1e-5",
+        limits=_ROUNDING,
     ),
-    Row(
-        "LayerNormalization", "MVN", "custom", _layer_to_openvino, None,
-        openvino_versions=(6, 0),
-        tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
+    *from_onnx(
+        "LayerNormalization", "MVN-6", _layer_to_openvino, tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING
     ),
-    Row(
-        "MeanVarianceNormalization", "MVN", "custom", _mean_variance_to_openvino, _mvn_to_onnx,
-        tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
+    *both(
+        "MeanVarianceNormalization",
+        "MVN-1",
+        _mean_variance_to_openvino,
+        _mvn_to_onnx,
+        tolerance="relative 1e-4, absolute 1e-5",
+        limits=_ROUNDING,
     ),
-    Row(
-        "GroupNormalization", "GroupNormalization", "custom", _group_to_openvino, _group_to_onnx,
-        openvino_versions=(12, 0),
-        tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING,
+    *both(
+        "GroupNormalization",
+        "GroupNormalization-12",
+        _group_to_openvino,
+        _group_to_onnx,
+        tolerance="relative 1e-4, absolute 1e-5",
+        limits=_ROUNDING,
     ),
-)  # fmt: skip
+)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.row import Row, both, from_onnx, from_openvino
 from maxfold.passes.conversion.rows.tensors import narrowed, widened
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
@@ -66,19 +66,20 @@ def _odd(size: int) -> int:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "LpNormalization", "ReduceL2", "custom", _lp_to_openvino, None,
-        openvino_versions=(4, 0), tolerance="relative 1e-5",
-        limits="p is 1 or 2.",
-    ),
-    Row(
-        "Div", "NormalizeL2", "custom", None, _normalize_to_onnx,
+    *from_onnx("LpNormalization", "ReduceL2-4", _lp_to_openvino, tolerance="relative 1e-5", limits="p is 1 or 2."),
+    *from_openvino(
+        "NormalizeL2-1",
+        "Div",
+        _normalize_to_onnx,
         tolerance="relative 1e-5",
         limits="Axes must be known and not empty.",
     ),
-    Row(
-        "LRN", "LRN", "custom", _lrn_to_openvino, _lrn_to_onnx,
+    *both(
+        "LRN",
+        "LRN-1",
+        _lrn_to_openvino,
+        _lrn_to_onnx,
         tolerance="relative 1e-4",
         limits="Over channels, of an odd size.",
     ),
-)  # fmt: skip
+)

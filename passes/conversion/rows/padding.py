@@ -8,7 +8,7 @@ import numpy as np
 
 from maxfold.model.graph import Constant, Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both
 from maxfold.passes.conversion.rows.operands import (
     int64_vector,
     onnx_scalar,
@@ -125,8 +125,11 @@ def _pads(site: OnnxSite) -> Tensor:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Pad", "Pad", "custom", _pad_to_openvino, _pad_to_onnx,
+    *both(
+        "Pad",
+        "Pad-1",
+        _pad_to_openvino,
+        _pad_to_onnx,
         limits="ONNX has no mode symmetric, OpenVINO no mode wrap. A value computed at run time becomes a Select.",
     ),
-)  # fmt: skip
+)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, ToOpenvino
+from maxfold.passes.conversion.row import Row, ToOpenvino, both, from_onnx
 from maxfold.passes.conversion.rows.tensors import is_used
 from maxfold.passes.conversion.rows.windows import (
     Window,
@@ -256,21 +256,15 @@ _CEIL = (
 )
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "MaxPool", "MaxPool", "custom", _max_to_openvino, _max_to_onnx,
+    *both(
+        "MaxPool",
+        "MaxPool-1",
+        _max_to_openvino,
+        _max_to_onnx,
         limits=f"{_CEIL} Indices by storage_order 1 are refused.",
     ),
-    Row(
-        "AveragePool", "AvgPool", "custom", _average_to_openvino, _average_to_onnx,
-        tolerance="relative 1e-5", limits=_CEIL,
-    ),
-    Row(
-        "GlobalAveragePool", "ReduceMean", "custom", _global("ReduceMean"), None,
-        tolerance="relative 1e-5",
-    ),
-    Row("GlobalMaxPool", "ReduceMax", "custom", _global("ReduceMax"), None),
-    Row(
-        "GlobalLpPool", "ReduceL2", "custom", _global_lp, None,
-        openvino_versions=(4, 0), tolerance="relative 1e-5", limits="p is 1 or 2.",
-    ),
-)  # fmt: skip
+    *both("AveragePool", "AvgPool-1", _average_to_openvino, _average_to_onnx, tolerance="relative 1e-5", limits=_CEIL),
+    *from_onnx("GlobalAveragePool", "ReduceMean-1", _global("ReduceMean"), tolerance="relative 1e-5"),
+    *from_onnx("GlobalMaxPool", "ReduceMax-1", _global("ReduceMax")),
+    *from_onnx("GlobalLpPool", "ReduceL2-4", _global_lp, tolerance="relative 1e-5", limits="p is 1 or 2."),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both, from_onnx
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
@@ -68,17 +68,10 @@ def _is_vector(shape: Shape | None) -> bool:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "LeakyRelu",
-        "PReLU",
-        "custom",
-        _leaky_relu_to_openvino,
-        None,
-    ),
-    Row(
+    *from_onnx("LeakyRelu", "PReLU-1", _leaky_relu_to_openvino),
+    *both(
         "PRelu",
-        "PReLU",
-        "custom",
+        "PReLU-1",
         _to_openvino,
         _to_onnx,
         limits="A slope of one dimension is reshaped where the two sides would lay it along different axes. "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.rows.operands import (
     INT64_MIN,
     int64_tensor,
@@ -120,26 +120,28 @@ def _einsum_to_onnx(site: OnnxSite) -> None:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "CumSum", "CumSum", "same", _cum_sum_to_openvino, _cum_sum_to_onnx,
-        openvino_versions=(3, 0),
-    ),
-    Row(
-        "ReverseSequence", "ReverseSequence", "renamed", _reverse_sequence_to_openvino, _reverse_sequence_to_onnx,
+    *both("CumSum", "CumSum-3", _cum_sum_to_openvino, _cum_sum_to_onnx),
+    *both(
+        "ReverseSequence",
+        "ReverseSequence-1",
+        _reverse_sequence_to_openvino,
+        _reverse_sequence_to_onnx,
         limits="ONNX knows sequences along the first two axes only.",
     ),
-    Row("Slice", "Reverse", "custom", None, _reverse_to_onnx),
-    Row(
-        "DepthToSpace", "DepthToSpace", "renamed", _blocks_to_openvino, _depth_to_space_to_onnx,
+    *from_openvino("Reverse-1", "Slice", _reverse_to_onnx),
+    *both(
+        "DepthToSpace",
+        "DepthToSpace-1",
+        _blocks_to_openvino,
+        _depth_to_space_to_onnx,
         limits="ONNX has images of two dimensions only.",
     ),
-    Row(
-        "SpaceToDepth", "SpaceToDepth", "renamed", _blocks_to_openvino, _space_to_depth_to_onnx,
+    *both(
+        "SpaceToDepth",
+        "SpaceToDepth-1",
+        _blocks_to_openvino,
+        _space_to_depth_to_onnx,
         limits="ONNX has images of two dimensions only.",
     ),
-    Row(
-        "Einsum", "Einsum", "same", _einsum_to_openvino, _einsum_to_onnx,
-        openvino_versions=(7, 0),
-        tolerance="1e-5 relative",
-    ),
-)  # fmt: skip
+    *both("Einsum", "Einsum-7", _einsum_to_openvino, _einsum_to_onnx, tolerance="1e-5 relative"),
+)

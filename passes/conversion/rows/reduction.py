@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino
-from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino, both, from_onnx, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.versions import needs_opset
@@ -189,57 +189,32 @@ _EXTREMES = (
     "NaN is the result in ONNX where any element is NaN; OpenVINO's CPU gives another element. Over nothing, ONNX "
     "gives an infinity and OpenVINO's CPU the type's largest or lowest value."
 )
+_NAN = "NaN is found in ONNX; OpenVINO's CPU finds another element."
+_ROUNDING = "relative 1e-5"
 _SQUARES = "Squares that overflow are infinite."
 
 
-def _row(onnx: str, openvino: str, body: _Body, *, returns: bool = True, since: int = 1, limits: str = "") -> Row:
-    return Row(
-        onnx,
-        openvino,
-        "attribute to input",
-        _reduction(body),
-        _to_onnx(onnx) if returns else None,
-        openvino_versions=(since, 0),
-        tolerance="relative 1e-5",
-        limits=limits,
-    )
+def _row(onnx: str, openvino: str, body: _Body, limits: str) -> tuple[Row, ...]:
+    return both(onnx, openvino, _reduction(body), _to_onnx(onnx), tolerance=_ROUNDING, limits=limits)
 
 
-def _logical_row(onnx: str, openvino: str) -> Row:
-    return Row(
-        onnx,
-        openvino,
-        "attribute to input",
-        None,
-        _logical_to_onnx(onnx),
-    )
-
-
-def _arg_row(onnx: str, mode: str) -> Row:
-    return Row(
-        onnx,
-        "TopK",
-        "custom",
-        _arg(mode),
-        None,
-        openvino_versions=(11, 0),
-        limits="NaN is found in ONNX; OpenVINO's CPU finds another element.",
-    )
+def _sums(onnx: str, body: _Body, limits: str) -> tuple[Row, ...]:
+    return from_onnx(onnx, "ReduceSum-1", _reduction(body), tolerance=_ROUNDING, limits=limits)
 
 
 ROWS: tuple[Row, ...] = (
-    _row("ReduceSum", "ReduceSum", _reduced("ReduceSum"), limits=_INTEGERS),
-    _row("ReduceMean", "ReduceMean", _reduced("ReduceMean"), limits=_INTEGERS),
-    _row("ReduceProd", "ReduceProd", _reduced("ReduceProd"), limits=_INTEGERS),
-    _row("ReduceMax", "ReduceMax", _extreme("ReduceMax"), limits=_EXTREMES),
-    _row("ReduceMin", "ReduceMin", _extreme("ReduceMin"), limits=_EXTREMES),
-    _row("ReduceL1", "ReduceL1", _norm("ReduceL1"), since=4, limits=_INTEGERS),
-    _row("ReduceL2", "ReduceL2", _norm("ReduceL2"), since=4, limits=_SQUARES),
-    _row("ReduceSumSquare", "ReduceSum", _sum_square, returns=False, limits=_SQUARES),
-    _row("ReduceLogSum", "ReduceSum", _log_sum, returns=False, limits="Integers are refused."),
-    _row("ReduceLogSumExp", "ReduceSum", _log_sum_exp, returns=False, limits="Integers are refused."),
-    _logical_row("ReduceMax", "ReduceLogicalOr"),
-    _logical_row("ReduceMin", "ReduceLogicalAnd"),
-    _arg_row("ArgMax", "max"),
-    _arg_row("ArgMin", "min"),
+    *_row("ReduceSum", "ReduceSum-1", _reduced("ReduceSum"), _INTEGERS),
+    *_row("ReduceMean", "ReduceMean-1", _reduced("ReduceMean"), _INTEGERS),
+    *_row("ReduceProd", "ReduceProd-1", _reduced("ReduceProd"), _INTEGERS),
+    *_row("ReduceMax", "ReduceMax-1", _extreme("ReduceMax"), _EXTREMES),
+    *_row("ReduceMin", "ReduceMin-1", _extreme("ReduceMin"), _EXTREMES),
+    *_row("ReduceL1", "ReduceL1-4", _norm("ReduceL1"), _INTEGERS),
+    *_row("ReduceL2", "ReduceL2-4", _norm("ReduceL2"), _SQUARES),
+    *_sums("ReduceSumSquare", _sum_square, _SQUARES),
+    *_sums("ReduceLogSum", _log_sum, "Integers are refused."),
+    *_sums("ReduceLogSumExp", _log_sum_exp, "Integers are refused."),
+    *from_openvino("ReduceLogicalOr-1", "ReduceMax", _logical_to_onnx("ReduceMax")),
+    *from_openvino("ReduceLogicalAnd-1", "ReduceMin", _logical_to_onnx("ReduceMin")),
+    *from_onnx("ArgMax", "TopK-11", _arg("max"), limits=_NAN),
+    *from_onnx("ArgMin", "TopK-11", _arg("min"), limits=_NAN),
 )

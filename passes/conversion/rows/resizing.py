@@ -9,7 +9,7 @@ import numpy as np
 from maxfold.model.data import Array
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.versions import needs_opset
@@ -205,8 +205,12 @@ _LIMITS = (
 )
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Resize", "Interpolate", "custom", _resize_to_openvino, _interpolate_to_onnx,
-        openvino_versions=(4, 0), tolerance="relative 1e-4, absolute 1e-5", limits=_LIMITS,
+    *both(
+        "Resize",
+        "Interpolate-4",
+        _resize_to_openvino,
+        _interpolate_to_onnx,
+        tolerance="relative 1e-4, absolute 1e-5",
+        limits=_LIMITS,
     ),
-)  # fmt: skip
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.rows.operands import (
     int64_tensor,
     one_integer,
@@ -89,15 +89,7 @@ def _update_to_onnx(site: OnnxSite) -> None:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "ScatterElements", "ScatterElementsUpdate", "attribute to input", _elements_to_openvino, _elements_to_onnx,
-        openvino_versions=(3, 0), limits=_DUPLICATES,
-    ),
-    Row(
-        "ScatterND", "ScatterNDUpdate", "renamed", _nd_to_openvino, _nd_to_onnx,
-        openvino_versions=(4, 0), limits=_DUPLICATES,
-    ),
-    Row(
-        "ScatterND", "ScatterUpdate", "custom", None, _update_to_onnx, openvino_versions=(3, 0), limits=_DUPLICATES,
-    ),
+    *both("ScatterElements", "ScatterElementsUpdate-3", _elements_to_openvino, _elements_to_onnx, limits=_DUPLICATES),
+    *both("ScatterND", "ScatterNDUpdate-4", _nd_to_openvino, _nd_to_onnx, limits=_DUPLICATES),
+    *from_openvino("ScatterUpdate-3", "ScatterND", _update_to_onnx, limits=_DUPLICATES),
 )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both, from_onnx
 from maxfold.passes.conversion.rows.operands import (
     cast,
     index_type,
@@ -182,19 +182,13 @@ def _counted(site: OpenvinoSite, dims: Tensor, place: int, zero: Tensor, one: Te
 _TIES = "Of equal values OpenVINO may take any unless it is told to be stable; where NaN stands differs."
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "TopK", "TopK", "custom", _top_k_to_openvino, _top_k_to_onnx,
-        limits=_TIES,
-    ),
-    Row(
-        "Unique", "Unique", "attribute to input", _unique_to_openvino, _unique_to_onnx,
-        openvino_versions=(10, 0),
-    ),
-    Row(
-        "OneHot", "OneHot", "custom", _one_hot_to_openvino, _one_hot_to_onnx,
-    ),
-    Row(
-        "Trilu", "Select", "custom", _trilu_to_openvino, None,
+    *both("TopK", "TopK-1", _top_k_to_openvino, _top_k_to_onnx, limits=_TIES),
+    *both("Unique", "Unique-10", _unique_to_openvino, _unique_to_onnx),
+    *both("OneHot", "OneHot-1", _one_hot_to_openvino, _one_hot_to_onnx),
+    *from_onnx(
+        "Trilu",
+        "Select-1",
+        _trilu_to_openvino,
         limits="OpenVINO's CPU crashes on tensors without elements of unknown shape.",
     ),
-)  # fmt: skip
+)

@@ -6,7 +6,7 @@ from math import prod
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both, from_onnx
 from maxfold.passes.conversion.rows.operands import (
     INT64_MAX,
     int64_vector,
@@ -179,20 +179,27 @@ def _with_rank(site: OnnxSite, result: Tensor, sign: int) -> Tensor:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Reshape", "Reshape", "renamed", _reshape_to_openvino, _reshape_to_onnx,
+    *both(
+        "Reshape",
+        "Reshape-1",
+        _reshape_to_openvino,
+        _reshape_to_onnx,
         limits="Of tensors without elements OpenVINO accepts shapes with 0 and -1 that ONNX does not.",
     ),
-    Row("Flatten", "Reshape", "custom", _flatten_to_openvino, None),
-    Row(
-        "Transpose", "Transpose", "attribute to input", _transpose_to_openvino, _transpose_to_onnx,
+    *from_onnx("Flatten", "Reshape-1", _flatten_to_openvino),
+    *both(
+        "Transpose",
+        "Transpose-1",
+        _transpose_to_openvino,
+        _transpose_to_onnx,
         limits="An order computed at run time has no form in ONNX.",
     ),
-    Row(
-        "Squeeze", "Squeeze", "attribute to input", _squeeze_to_openvino, _squeeze_to_onnx,
+    *both(
+        "Squeeze",
+        "Squeeze-1",
+        _squeeze_to_openvino,
+        _squeeze_to_onnx,
         limits="A named dimension that turns out not to be 1 is an error in ONNX; OpenVINO leaves it.",
     ),
-    Row(
-        "Unsqueeze", "Unsqueeze", "attribute to input", _unsqueeze_to_openvino, _unsqueeze_to_onnx,
-    ),
-)  # fmt: skip
+    *both("Unsqueeze", "Unsqueeze-1", _unsqueeze_to_openvino, _unsqueeze_to_onnx),
+)

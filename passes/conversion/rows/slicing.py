@@ -9,7 +9,7 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.rows.operands import (
     INT64_MAX,
     INT64_MIN,
@@ -184,13 +184,14 @@ def _where(site: OnnxSite, mask: Sequence[bool], chosen: Tensor, otherwise: Tens
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Slice", "Slice", "custom", _slice_to_openvino, _slice_to_onnx,
-        openvino_versions=(8, 0),
+    *both(
+        "Slice",
+        "Slice-8",
+        _slice_to_openvino,
+        _slice_to_onnx,
         limits="Steps that are left out need starts of known length.",
     ),
-    Row(
-        "Slice", "StridedSlice", "custom", None, _strided_slice_to_onnx,
-        limits="Needs a begin of known length and constant strides.",
+    *from_openvino(
+        "StridedSlice-1", "Slice", _strided_slice_to_onnx, limits="Needs a begin of known length and constant strides."
     ),
-)  # fmt: skip
+)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino
-from maxfold.passes.conversion.rows.forms import BROADCAST
+from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino, both, from_onnx, pair
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.unary import APPROXIMATE
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
@@ -29,11 +29,6 @@ def _along_axis(operation: _Along) -> ToOpenvino:
 
 def _softmax(site: OpenvinoSite, x: Tensor, axis: int) -> Tensor:
     result: Tensor = site.add("SoftMax", [x], {"axis": axis}, opset=_NEGATIVE_AXIS_VERSION)
-    return result
-
-
-def _log_softmax(site: OpenvinoSite, x: Tensor, axis: int) -> Tensor:
-    result: Tensor = site.add("LogSoftmax", [x], {"axis": axis}, opset=5)
     return result
 
 
@@ -62,29 +57,12 @@ def _to_onnx(operator: str) -> ToOnnx:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Softmax",
-        "SoftMax",
-        "custom",
-        _along_axis(_softmax),
-        _to_onnx("Softmax"),
-        tolerance=APPROXIMATE,
-    ),
-    Row(
-        "LogSoftmax",
-        "LogSoftmax",
-        "custom",
-        _along_axis(_log_softmax),
-        _to_onnx("LogSoftmax"),
-        openvino_versions=(5, 0),
-        tolerance=APPROXIMATE,
-    ),
-    Row(
+    *both("Softmax", "SoftMax-1", _along_axis(_softmax), _to_onnx("Softmax"), tolerance=APPROXIMATE),
+    *pair("LogSoftmax", "LogSoftmax-5", "axis:integer", tolerance=APPROXIMATE),
+    *from_onnx(
         "Hardmax",
-        "ReduceMax",
-        "custom",
+        "ReduceMax-1",
         _along_axis(_hardmax),
-        None,
         limits="Becomes ReduceMax, CumSum and comparisons. All are 0 where one is NaN.",
     ),
 )

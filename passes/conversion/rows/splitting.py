@@ -6,7 +6,7 @@ from typing import Any
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.rows.operands import (
     int64_vector,
     one_integer,
@@ -104,12 +104,13 @@ def _lengths(site: OnnxSite, axis: int) -> Tensor:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Concat", "Concat", "same", _concat_to_openvino, _concat_to_onnx,
-    ),
-    Row(
-        "Split", "Split", "custom", _split_to_openvino, _split_to_onnx,
+    *both("Concat", "Concat-1", _concat_to_openvino, _concat_to_onnx),
+    *both(
+        "Split",
+        "Split-1",
+        _split_to_openvino,
+        _split_to_onnx,
         limits="num_outputs of a dimension that is not known is refused: its last part may be smaller.",
     ),
-    Row("Split", "VariadicSplit", "attribute to input", None, _variadic_split_to_onnx),
-)  # fmt: skip
+    *from_openvino("VariadicSplit-1", "Split", _variadic_split_to_onnx),
+)

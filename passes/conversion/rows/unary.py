@@ -6,8 +6,9 @@ from onnx import TensorProto
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, ToOnnx
-from maxfold.passes.conversion.rows.forms import BROADCAST, same_to_onnx, same_to_openvino
+from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.row import Row, ToOnnx, both, from_onnx, from_openvino, pair
+from maxfold.passes.conversion.rows.forms import same_to_onnx, same_to_openvino
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
@@ -19,28 +20,6 @@ APPROXIMATE = "1e-5 relative"
 # IsInf takes other types than float and double from here on.
 _ALL_FLOATS_OPSET = 20
 _HALF_EVEN, _HALF_AWAY = "half_to_even", "half_away_from_zero"
-
-
-def unary_row(
-    operator: str,
-    openvino: str,
-    opset: int = 1,
-    *,
-    to_onnx: ToOnnx | None = None,
-    tolerance: str = "exact",
-    limits: str = "",
-) -> Row:
-    """A row without attributes. `opset` is the operator set of OpenVINO that introduced the operation."""
-    return Row(
-        operator,
-        openvino,
-        "same" if operator == openvino else "renamed",
-        same_to_openvino(openvino, opset),
-        to_onnx or same_to_onnx(operator),
-        openvino_versions=(opset, 0),
-        tolerance=tolerance,
-        limits=limits,
-    )
 
 
 def _rounding_to_onnx(operator: str) -> ToOnnx:
@@ -107,64 +86,47 @@ def _widened(site: OnnxSite) -> Tensor:
 
 
 ROWS: tuple[Row, ...] = (
-    unary_row("Abs", "Abs"),
-    unary_row("Neg", "Negative"),
-    unary_row("Sign", "Sign"),
-    unary_row("Ceil", "Ceiling", to_onnx=_rounding_to_onnx("Ceil")),
-    unary_row("Floor", "Floor", to_onnx=_rounding_to_onnx("Floor")),
-    Row(
+    *pair("Abs", "Abs-1"),
+    *pair("Neg", "Negative-1"),
+    *pair("Sign", "Sign-1"),
+    *both("Ceil", "Ceiling-1", same_to_openvino("Ceiling-1"), _rounding_to_onnx("Ceil")),
+    *both("Floor", "Floor-1", same_to_openvino("Floor-1"), _rounding_to_onnx("Floor")),
+    *both(
         "Round",
-        "Round",
-        "custom",
+        "Round-5",
         _round_to_openvino,
         _round_to_onnx,
-        openvino_versions=(5, 0),
         limits="half_away_from_zero becomes Floor and a comparison; OpenVINO's CPU rounds 0.49999997 up there.",
     ),
-    Row(
-        "Reciprocal",
-        "Divide",
-        "custom",
-        _reciprocal_to_openvino,
-        None,
-        tolerance="1e-6 relative",
-    ),
-    unary_row("Sqrt", "Sqrt", tolerance="1e-6 relative", limits=_FLOATS_ONLY),
-    unary_row("Exp", "Exp", tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
-    unary_row("Log", "Log", tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
-    Row(
-        "Erf",
-        "Erf",
-        "same",
-        _erf_to_openvino,
-        same_to_onnx("Erf"),
-        tolerance=APPROXIMATE,
-        limits=_FLOATS_ONLY,
-    ),
+    *from_onnx("Reciprocal", "Divide-1", _reciprocal_to_openvino, tolerance="1e-6 relative"),
+    *pair("Sqrt", "Sqrt-1", tolerance="1e-6 relative", limits=_FLOATS_ONLY),
+    *pair("Exp", "Exp-1", tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
+    *pair("Log", "Log-1", tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
+    *both("Erf", "Erf-1", _erf_to_openvino, same_to_onnx("Erf"), tolerance=APPROXIMATE, limits=_FLOATS_ONLY),
     *(
-        unary_row(name, name, opset, tolerance=APPROXIMATE, limits=_FLOATS_ONLY)
-        for name, opset in (
-            ("Sin", 1), ("Cos", 1), ("Tan", 1), ("Asin", 1), ("Acos", 1), ("Atan", 1), ("Sinh", 1), ("Cosh", 1),
-            ("Asinh", 4), ("Acosh", 4), ("Atanh", 4),
+        row
+        for operation in (
+            "Sin-1",
+            "Cos-1",
+            "Tan-1",
+            "Asin-1",
+            "Acos-1",
+            "Atan-1",
+            "Sinh-1",
+            "Cosh-1",
+            "Asinh-4",
+            "Acosh-4",
+            "Atanh-4",
         )
+        for row in pair(operation.partition("-")[0], operation, tolerance=APPROXIMATE, limits=_FLOATS_ONLY)
     ),
-    unary_row("IsNaN", "IsNaN", 10),
-    Row(
+    *pair("IsNaN", "IsNaN-10"),
+    *both(
         "IsInf",
-        "IsInf",
-        "same",
+        "IsInf-10",
         _is_inf_to_openvino,
         _is_inf_to_onnx,
-        openvino_versions=(10, 0),
         limits="OpenVINO's CPU computes float64 in float32, where it finds no infinities.",
     ),
-    Row(
-        "IsInf",
-        "IsFinite",
-        "custom",
-        None,
-        _is_finite_to_onnx,
-        openvino_versions=(10, 0),
-        limits="Becomes IsNaN, IsInf, Or and Not.",
-    ),
-)  # fmt: skip
+    *from_openvino("IsFinite-10", "IsInf", _is_finite_to_onnx, limits="Becomes IsNaN, IsInf, Or and Not."),
+)

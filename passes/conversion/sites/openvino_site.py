@@ -16,7 +16,7 @@ from maxfold.model.openvino.reader import join_names, split_names
 from maxfold.model.openvino.text import precision, spell
 from maxfold.model.view import View, domain_of
 from maxfold.passes.conversion.check import check_name
-from maxfold.passes.conversion.defaults import is_default
+from maxfold.passes.conversion.defaults import default_of, is_default
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.sites.site import Shape, Site, Target, Walk
 
@@ -92,18 +92,23 @@ class OpenvinoSite(Site):
         return self._view.shape(self.node.outputs[index])
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute as a Python value. Raises `UnsupportedError` where it refers to a function's attribute."""
+        """An attribute as a Python value, its operator's default where neither the node nor the caller has one. Raises
+        `UnsupportedError` where it refers to a function's attribute."""
         self._seen.add(name)
         value = self.node.attrs.get(name, default)
+        if value is None and not domain_of(self.node):
+            return default_of(self.node.op, self._opset, name)
         if isinstance(value, gs.Node.AttributeRef):
             raise UnsupportedError(f"its attribute {name!r} refers to an attribute of a function")
         return value
 
     def _is_default(self, name: str) -> bool:
         # No schema says what operators of other domains take where an attribute is missing: their rows ask for all.
-        return not domain_of(self.node) and is_default(
-            self.node.op, self._view.opset(self.node) or 1, name, self.node.attrs[name]
-        )
+        return not domain_of(self.node) and is_default(self.node.op, self._opset, name, self.node.attrs[name])
+
+    @property
+    def _opset(self) -> int:
+        return self._view.opset(self.node) or 1
 
     def body(self, graph: Graph) -> Body:
         """A graph of one of the node's attributes, its inputs first. Where one of its nodes cannot be converted neither

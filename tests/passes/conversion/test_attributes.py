@@ -16,7 +16,7 @@ from maxfold.model.openvino.operations import canonical_type
 from maxfold.optimizer import load
 from maxfold.optimizer.api import convert
 from maxfold.passes.conversion import ConversionError
-from maxfold.passes.conversion.row import Row
+from maxfold.passes.conversion.row import from_onnx, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.table import make_table
@@ -53,15 +53,15 @@ def _reason(convert: Callable[[], object]) -> str | None:
 def _onnx_reason(operator: str, opset: int = 17, *, ignored: tuple[str, ...] = (), **attributes: Any) -> str | None:
     """Why a node is refused whose row asks for nothing."""
     made, _ = one_node(operator, {"x": np.ones((1, 2, 3), np.float32)}, opset=opset, **attributes)
-    row = Row(operator, "ReLU", "custom", _ignoring(_to_openvino, *ignored), None)
-    return _reason(lambda: convert_to_openvino(load(made), make_table([row])))
+    rows = from_onnx(operator, "ReLU-1", _ignoring(_to_openvino, *ignored))
+    return _reason(lambda: convert_to_openvino(load(made), make_table(rows)))
 
 
 def _layer_reason(made: Any, folder: Path, *ignored: str) -> str | None:
     """As `_onnx_reason`, for an OpenVINO operation on a Parameter."""
     openvino.serialize(openvino.Model([made.output(0)], [made.input_value(0).get_node()]), folder / "made.xml")
-    row = Row("Relu", canonical_type(made.get_type_name()), "custom", None, _ignoring(_to_onnx, *ignored))
-    return _reason(lambda: convert_to_onnx(load(folder / "made.xml"), make_table([row])))
+    rows = from_openvino(f"{canonical_type(made.get_type_name())}-1", "Relu", _ignoring(_to_onnx, *ignored))
+    return _reason(lambda: convert_to_onnx(load(folder / "made.xml"), make_table(rows)))
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_references_are_no_defaults() -> None:
     made.graph.node[0].attribute.append(
         onnx.AttributeProto(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="a")
     )
-    row = Row("Elu", "ReLU", "custom", _to_openvino, None)
-    assert _reason(lambda: convert_to_openvino(load(made), make_table([row]))) == "its attribute 'alpha' is not covered"
+    rows = from_onnx("Elu", "ReLU-1", _to_openvino)
+    assert _reason(lambda: convert_to_openvino(load(made), make_table(rows))) == "its attribute 'alpha' is not covered"
 
 
 def test_rows_of_their_own_ignore_what_changes_nothing() -> None:

@@ -8,8 +8,7 @@ import pytest
 from maxfold.model import Model
 from maxfold.optimizer import load
 from maxfold.passes.conversion import ConversionError, convert_to_openvino
-from maxfold.passes.conversion.row import Row
-from maxfold.passes.conversion.rows.forms import unary
+from maxfold.passes.conversion.row import from_onnx, pair
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.table import make_table
 
@@ -18,9 +17,7 @@ def _quick(site: OpenvinoSite) -> None:
     site.result(site.add("Sigmoid", [site.input(0)]))
 
 
-_TABLE = make_table(
-    (Row("QuickGelu", "Sigmoid", "custom", _quick, None, domain="com.microsoft"), unary("Relu", "ReLU"))
-)
+_TABLE = make_table((*from_onnx("com.microsoft.QuickGelu", "Sigmoid-1", _quick), *pair("Relu", "ReLU-1")))
 
 
 def _model(text: str) -> Model:

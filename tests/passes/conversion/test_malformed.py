@@ -126,5 +126,5 @@ def test_operations_are_those_of_openvino(irs: dict[str, Path], tmp_path: Path) 
 
 def test_operations_of_rows_are_listed() -> None:
     for row in TABLE.rows:
-        known = operation(row.openvino, max(row.openvino_versions[0], OPERATIONS[row.openvino][0].version))
+        known = operation(row.openvino, max(row.since, OPERATIONS[row.openvino][0].version))
         assert known is not None, row.openvino
