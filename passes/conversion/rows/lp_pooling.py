@@ -6,8 +6,8 @@ import math
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.pair import BROADCAST
 from maxfold.passes.conversion.row import Row, from_onnx
-from maxfold.passes.conversion.rows.forms import BROADCAST
 from maxfold.passes.conversion.rows.operands import length_of
 from maxfold.passes.conversion.rows.pooling import onnx_pooling
 from maxfold.passes.conversion.rows.tensors import scalar_like
@@ -75,6 +75,14 @@ def _col2im_to_openvino(site: OpenvinoSite) -> None:
 
 
 ROWS: tuple[Row, ...] = (
-    *from_onnx("LpPool", "AvgPool-1", _lp_pool_to_openvino, tolerance="relative 1e-4", limits="Becomes an AvgPool of powers. A window larger than its padded input is refused."),
-    *from_onnx("Col2Im", "Col2Im-15", _col2im_to_openvino, tolerance="relative 1e-5", limits="Of two spatial dimensions."),
-)  # fmt: skip
+    *from_onnx(
+        "LpPool",
+        "AvgPool-1",
+        _lp_pool_to_openvino,
+        tolerance="relative 1e-4",
+        limits="Becomes an AvgPool of powers. A window larger than its padded input is refused.",
+    ),
+    *from_onnx(
+        "Col2Im", "Col2Im-15", _col2im_to_openvino, tolerance="relative 1e-5", limits="Of two spatial dimensions."
+    ),
+)

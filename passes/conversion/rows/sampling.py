@@ -10,8 +10,8 @@ from maxfold.model.data import Array
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.pair import BROADCAST
 from maxfold.passes.conversion.row import Row, both, from_onnx
-from maxfold.passes.conversion.rows.forms import BROADCAST
 from maxfold.passes.conversion.rows.operands import length_of
 from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.tensors import reshaped
@@ -106,6 +106,19 @@ def _known_positions(size: int, dtype: DType, aligned: bool) -> Array:
 
 
 ROWS: tuple[Row, ...] = (
-    *both("GridSample", "GridSample-9", _grid_sample_to_openvino, _grid_sample_to_onnx, tolerance="relative 1e-4, absolute 1e-5", limits="From ONNX, data of 5 dimensions and data that are not floating-point are refused."),
-    *from_onnx("AffineGrid", "Multiply-1", _affine_grid_to_openvino, tolerance="relative 1e-5", limits="Becomes a Multiply for each axis and their sum. A single position of aligned corners is at -1."),
-)  # fmt: skip
+    *both(
+        "GridSample",
+        "GridSample-9",
+        _grid_sample_to_openvino,
+        _grid_sample_to_onnx,
+        tolerance="relative 1e-4, absolute 1e-5",
+        limits="From ONNX, data of 5 dimensions and data that are not floating-point are refused.",
+    ),
+    *from_onnx(
+        "AffineGrid",
+        "Multiply-1",
+        _affine_grid_to_openvino,
+        tolerance="relative 1e-5",
+        limits="Becomes a Multiply for each axis and their sum. A single position of aligned corners is at -1.",
+    ),
+)
