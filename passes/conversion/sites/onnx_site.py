@@ -124,12 +124,18 @@ class OnnxTarget(Target):
         found = signature(node.op, "", opset)
         if found is None:
             return f"{node.op} does not exist in operator set {opset}"
-        for index, tensor in enumerate(node.inputs):
-            dtype = self.view.dtype(tensor) if tensor.name else None
-            if dtype is None or dtype.onnx is None:
-                continue
+        dtypes = [self.view.dtype(tensor) if tensor.name else None for tensor in node.inputs]
+        for index, dtype in enumerate(dtypes):
             # The last formal parameter stands for all that follow where it is variadic.
-            if f"tensor({dtype})" not in found.inputs[min(index, len(found.inputs) - 1)].types:
+            if dtype is not None and f"tensor({dtype})" not in found.inputs[min(index, len(found.inputs) - 1)].types:
+                return f"{node.op} of operator set {opset} has no {dtype}"
+        results = [self.view.dtype(tensor) if tensor.name else None for tensor in node.outputs]
+        # What an operand may be, a result may.
+        if all(dtype is None or dtype in dtypes for dtype in results):
+            return None
+        formals = onnx.defs.get_schema(node.op, opset).outputs
+        for index, dtype in enumerate(results):
+            if dtype is not None and f"tensor({dtype})" not in formals[min(index, len(formals) - 1)].types:
                 return f"{node.op} of operator set {opset} has no {dtype}"
         return None
 
