@@ -11,7 +11,9 @@ from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST, PDPD_AXIS
 from maxfold.passes.conversion.row import Row, both, from_onnx
 from maxfold.passes.conversion.rows.forms import same_to_onnx
+from maxfold.passes.conversion.rows.operands import shape_vector
 from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
+from maxfold.passes.conversion.rows.tensors import is_used
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
@@ -22,8 +24,8 @@ _CAST_LIKE_OPSET, _SATURATE_OPSET = 15, 19
 _CAST_LIMITS = (
     "Numbers out of range are undefined from floating point to integer, and wrap around between integers; OpenVINO's "
     "CPU computes 64-bit integers in 32 bits, makes false of NaN, and NaN of some numbers next to float8e5m2's range. "
-    "Casts from and to strings, to types below 8 bits (which wrap in ONNX alone) and to float8e8m0 (which round "
-    "differently) are refused from ONNX."
+    "Casts from and to strings, to types that OpenVINO lacks and to float8e8m0 (which round differently) are refused "
+    "from ONNX; those to types below 8 bits take 32-bit integers on the way, since OpenVINO's do not always wrap."
 )
 
 
@@ -50,12 +52,23 @@ def _castable(site: OpenvinoSite, to: DType) -> Tensor:
     if "string" in (source.kind, to.kind):
         raise UnsupportedError(f"OpenVINO has no cast from {source} to {to}")
     if to.kind in ("int", "uint") and to.bits < 8:
-        raise UnsupportedError(f"a cast to {to} wraps around, which OpenVINO's does not")
+        return site.input(0) if source is to else _wrapped(site, to)
     if to.name == "FLOAT8E8M0":
         raise UnsupportedError(f"a cast to {to} rounds in a way that OpenVINO does not have")
     if to.name in _FLOAT8 and site.attribute("saturate", 1) and source is not to:
         return _saturated(site, source, to)
     return site.input(0)
+
+
+def _wrapped(site: OpenvinoSite, to: DType) -> Tensor:
+    """The input as 32-bit integers that are what wraps around in a type of fewer than 8 bits."""
+    x = site.add("Convert", [site.input(0)], {"destination_type": "i32"})
+    mask, lowest = site.constant(2**to.bits - 1, "int32"), site.constant(2 ** (to.bits - 1), "int32")
+    if to.kind == "int":
+        x = site.add("Add", [x, lowest], _NUMPY)
+    x = site.add("BitwiseAnd", [x, mask], _NUMPY, opset=13)
+    result: Tensor = site.add("Subtract", [x, lowest], _NUMPY) if to.kind == "int" else x
+    return result
 
 
 def _saturated(site: OpenvinoSite, source: DType, to: DType) -> Tensor:
@@ -116,14 +129,16 @@ def _identity_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _dropout_to_openvino(site: OpenvinoSite) -> None:
-    mask = site.node.outputs[1] if site.has_output(1) else None
-    if mask is not None and (mask.outputs or any(mask is output for output in site.node.scope.outputs)):
-        raise UnsupportedError("its mask is used")
     if _is_training(site):
         raise UnsupportedError("it is in training mode")
     # They say what training does.
     site.ignore("seed")
-    site.result(site.input(0))
+    x = site.input(0)
+    if not is_used(site, 1):
+        site.result(x)
+        return
+    kept = site.constant(True, "bool")
+    site.result(x, site.add("Broadcast", [kept, shape_vector(site, x)], {"mode": "numpy"}, opset=3))
 
 
 def _is_training(site: OpenvinoSite) -> bool:
@@ -160,6 +175,6 @@ ROWS: tuple[Row, ...] = (
         "Dropout",
         "Identity-1",
         _dropout_to_openvino,
-        limits="Becomes another name for its input, or a Convert; training mode and a mask that is used are refused.",
+        limits="Becomes another name for its input, or a Convert; training mode is refused unless the ratio is 0.",
     ),
 )

@@ -8,7 +8,8 @@ from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
 from maxfold.passes.conversion.row import Row, both, from_onnx
-from maxfold.passes.conversion.rows.tensors import narrowed, per_channel, widened
+from maxfold.passes.conversion.rows.scalars import dtype_of
+from maxfold.passes.conversion.rows.tensors import narrowed, per_channel, reshaped, widened
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Site
@@ -18,8 +19,11 @@ _FLOAT = 1
 
 
 def _batch_to_openvino(site: OpenvinoSite) -> None:
-    _require_inference(site)
     epsilon = float(site.attribute("epsilon", 1e-5))
+    if site.attribute("training_mode", 0):
+        _batch_in_training(site, epsilon)
+        return
+    _require_inference(site)
     dtypes = [site.dtype(index) for index in range(5)]
     first = dtypes[0]
     if first is None:
@@ -33,11 +37,40 @@ def _batch_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _require_inference(site: OpenvinoSite) -> None:
-    """Raises `UnsupportedError` for a node that takes its statistics from the batch."""
-    if site.attribute("training_mode", 0) or any(site.has_output(index) for index in range(1, site.output_count)):
-        raise UnsupportedError("it is in training mode")
+    """Raises `UnsupportedError` for results that only training has."""
+    if any(site.has_output(index) for index in range(1, site.output_count)):
+        raise UnsupportedError("it gives statistics, but is not in training mode")
     # How training keeps its statistics.
     site.ignore("momentum")
+
+
+def _batch_in_training(site: OpenvinoSite, epsilon: float) -> None:
+    """Statistics of the batch itself, which move those that are given: they are computed in float32 where types are
+    narrower or differ."""
+    rank, momentum = site.rank(0), float(site.attribute("momentum", 0.9))
+    dtypes = [dtype_of(site, index) for index in (0, 3)]
+    is_single = all(site.dtype(index) is dtypes[0] for index in range(5)) and dtypes[0].bits >= 32
+    operands = site.inputs() if is_single else [converted(site, operand, "f32") for operand in site.inputs()]
+    data, scale, shift, *running = operands
+    computed = dtypes[0].numpy if is_single else np.float32
+    axes = site.constant([0, *range(2, rank)], "int64")
+    mean = site.add("ReduceMean", [data, axes], {"keep_dims": True})
+    centred = site.add("Subtract", [data, mean], _NUMPY)
+    variance = site.add("ReduceMean", [site.add("Multiply", [centred, centred], _NUMPY), axes], {"keep_dims": True})
+    deviation = site.add("Sqrt", [site.add("Add", [variance, site.constant(epsilon, computed)], _NUMPY)])
+    normalized = site.add("Divide", [centred, deviation], {**_NUMPY, "m_pythondiv": True})
+    results = [affine(site, normalized, per_channel(site, scale, rank), per_channel(site, shift, rank))]
+    for index, (old, new) in enumerate(zip(running, (mean, variance), strict=True), 1):
+        if not site.has_output(index):
+            break
+        kept = site.add("Multiply", [old, site.constant(momentum, computed)], _NUMPY)
+        flat = reshaped(site, new, [-1])
+        moved = site.add("Multiply", [flat, site.constant(1 - momentum, computed)], _NUMPY)
+        results.append(site.add("Add", [kept, moved], _NUMPY))
+    if not is_single:
+        narrow = [str(dtypes[min(index, 1)].openvino) for index in range(len(results))]
+        results = [converted(site, made, to) for made, to in zip(results, narrow, strict=True)]
+    site.result(*results)
 
 
 def affine(site: OpenvinoSite, data: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
@@ -196,7 +229,7 @@ ROWS: tuple[Row, ...] = (
         _batch_to_openvino,
         _batch_to_onnx,
         tolerance="relative 1e-4, absolute 1e-6",
-        limits="Training mode is refused.",
+        limits="In training mode it becomes the operations that compute the statistics of the batch.",
     ),
     *from_onnx(
         "InstanceNormalization",

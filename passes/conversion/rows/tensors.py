@@ -75,8 +75,8 @@ def narrowed(site: OnnxSite, tensor: Tensor, onnx_type: int | None) -> Tensor:
     return result
 
 
-def is_used(site: OnnxSite, index: int) -> bool:
-    """Whether something reads an output of the operation."""
+def is_used(site: Site, index: int) -> bool:
+    """Whether something reads an output of the node."""
     if index >= len(site.node.outputs):
         return False
     tensor = site.node.outputs[index]

@@ -16,20 +16,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.passes.conversion import elementwise, harness, judged
 
-_MASK, _MODE = "its mask is used", "whether it is in training mode is computed at run time"
-_RATIOS = ("default", "zero_ratio")
-REFUSED = {
-    **elementwise.every(("openvino", "round"), ("dropout_default_mask", "dropout_default_mask_ratio"), _MASK),
-    **elementwise.every(("openvino", "round"), [f"training_dropout_{ratio}_mask" for ratio in _RATIOS], _MASK),
-    **elementwise.every(("openvino", "round"), [f"training_dropout_{ratio}" for ratio in _RATIOS], _MODE),
-    **elementwise.every(("openvino", "round"), ("training_dropout_mask",), _MASK),
-    **elementwise.every(("openvino", "round"), ("training_dropout",), _MODE),
-}
-LIMITED = elementwise.every(
-    ("onnx",),
-    [f"training_dropout{kind}{mask}" for kind in ("", *(f"_{ratio}" for ratio in _RATIOS)) for mask in ("", "_mask")],
-    "OpenVINO does not read Dropout whose mode is computed at run time",
-)
+_MODE = "whether it is in training mode is computed at run time"
+TRAINING = [f"training_dropout{ratio}{mask}" for ratio in ("", "_default", "_zero_ratio") for mask in ("", "_mask")]
+REFUSED = elementwise.every(("openvino", "round"), TRAINING, _MODE)
+LIMITED = elementwise.every(("onnx",), TRAINING, "OpenVINO does not read Dropout whose mode is computed at run time")
 NATIVE = (np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float16,
           np.float32, np.float64)  # fmt: skip
 F8, F8_WIDE = TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2
@@ -157,12 +147,30 @@ def test_casts_from_constants_of_other_types(dtype: Any, tmp_path: Path) -> None
     harness.assert_close(harness.round_trip(case, tmp_path, opset=21), expected, rtol=0, atol=0)
 
 
+PACKED = {TensorProto.INT4: (-8, 16), TensorProto.UINT4: (0, 16), TensorProto.UINT2: (0, 4)}
+
+
+@pytest.mark.parametrize("like", [False, True])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.float16, np.float32])
+@pytest.mark.parametrize("to", PACKED)
+def test_casts_to_packed_integers_wrap(to: int, dtype: Any, like: bool, tmp_path: Path) -> None:
+    """What a processor does with two casts in a row changes nothing either."""
+    x = np.array([0, 1, 3, 7, 8, 9, 15, 16, 17, 100, -1, -8, -9, -100][: 10 if dtype is np.uint8 else None], dtype)
+    if like:
+        narrow = helper.make_node("CastLike", ["x", "like"], ["narrow"])
+        shown = [helper.make_node("Cast", ["one"], ["like"], to=to)]
+    else:
+        narrow, shown = helper.make_node("Cast", ["x"], ["narrow"], to=to), []
+    back = helper.make_node("Cast", ["narrow"], ["y"], to=TensorProto.FLOAT)
+    model = _model([*shown, narrow, back], {"x": x}, opset=25, constants={"one": np.array([1], np.int32)})
+    lowest, count = PACKED[to]
+    expected = ((x.astype(np.int64) - lowest) % count + lowest).astype(np.float32)
+    judged.assert_same_in_openvino(model, [x], tmp_path, expected=[expected], rtol=0, atol=0)
+
+
 @pytest.mark.parametrize(
     ("to", "reason"),
     [
-        (TensorProto.INT4, "a cast to int4 wraps around, which OpenVINO's does not"),
-        (TensorProto.UINT4, "a cast to uint4 wraps around, which OpenVINO's does not"),
-        (TensorProto.UINT2, "a cast to uint2 wraps around, which OpenVINO's does not"),
         (TensorProto.INT2, "OpenVINO has no int2"),
         (TensorProto.FLOAT8E4M3FNUZ, "OpenVINO has no float8e4m3fnuz"),
         (TensorProto.FLOAT8E8M0, "a cast to float8e8m0 rounds in a way that OpenVINO does not have"),
@@ -308,3 +316,10 @@ def test_dropout_by_inputs(ratio: float, training: bool, is_refused: bool, tmp_p
 def test_dropout_in_training(tmp_path: Path) -> None:
     model, _ = judged.one_node("Dropout", {"x": judged.floats(3)}, opset=6)
     judged.assert_refused_in_openvino(model, tmp_path, "it is in training mode")
+
+
+@pytest.mark.parametrize("opset", [12, 22])
+def test_masks_keep_all(opset: int, tmp_path: Path) -> None:
+    x = judged.floats(2, 3)
+    model, inputs = judged.one_node("Dropout", {"x": x}, opset=opset, outputs=2, dynamic=["x"])
+    judged.assert_same_in_openvino(model, inputs, tmp_path, expected=[x, np.ones((2, 3), np.bool_)], rtol=0, atol=0)

@@ -14,11 +14,6 @@ import pytest
 from tests.passes.conversion import harness, judged
 
 _TRAINING = "it is in training mode"
-REFUSED = {
-    (way, f"batchnorm_{name}_training_mode"): _TRAINING
-    for way in ("openvino", "round")
-    for name in ("example", "epsilon")
-}
 OPERATORS = (
     "BatchNormalization", "GroupNormalization", "InstanceNormalization", "LRN", "LayerNormalization", "LpNormalization",
     "MeanVarianceNormalization",
@@ -27,7 +22,7 @@ OPERATORS = (
 
 @pytest.mark.parametrize(("way", "case"), judged.parameters(*OPERATORS, share=4))
 def test_node_cases(way: str, case: harness.Case, tmp_path: Path) -> None:
-    judged.judge(way, case, tmp_path, refused=REFUSED, limited={}, rtol=1e-3, atol=1e-4, opset=18)
+    judged.judge(way, case, tmp_path, refused={}, limited={}, rtol=1e-3, atol=1e-4, opset=18)
 
 
 def _statistics(*shape: int, dtype: type = np.float32) -> dict[str, Any]:
@@ -54,6 +49,32 @@ def test_batch_normalization_before_modes(opset: int, tmp_path: Path) -> None:
     judged.assert_same_in_openvino(model, values, tmp_path, expected=[wanted])
     model, _ = judged.one_node("BatchNormalization", inputs, opset=opset)
     judged.assert_refused_in_openvino(model, tmp_path, _TRAINING)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 4), (2, 3, 4, 5)])
+def test_batch_normalization_in_training(shape: tuple[int, ...], tmp_path: Path) -> None:
+    inputs = {"x": judged.floats(*shape), **_statistics(3)}
+    model, values = judged.one_node(
+        "BatchNormalization", inputs, opset=15, training_mode=1, momentum=0.7, outputs=3, dynamic=["x"]
+    )  # fmt: skip
+    judged.assert_same_in_openvino(model, values, tmp_path, expected=_trained(inputs))
+
+
+def _trained(inputs: dict[str, Any]) -> list[Any]:
+    x, scale, shift, mean, variance = (np.asarray(item, np.float32) for item in inputs.values())
+    axes = tuple(axis for axis in range(x.ndim) if axis != 1)
+    column = [1, -1, *[1] * (x.ndim - 2)]
+    normalized = (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + np.float32(1e-5))
+    moved = [old * 0.7 + new * 0.3 for old, new in ((mean, x.mean(axes)), (variance, x.var(axes)))]
+    return [normalized * scale.reshape(column) + shift.reshape(column), *moved]
+
+
+def test_batch_normalization_in_training_of_several_types(tmp_path: Path) -> None:
+    inputs = {"x": judged.floats(2, 3, 4).astype(np.float16), **_statistics(3)}
+    model, values = judged.one_node("BatchNormalization", inputs, opset=15, training_mode=1, momentum=0.7, outputs=3)
+    first, *others = _trained(inputs)
+    expected = [first.astype(np.float16), *others]
+    judged.assert_same_in_openvino(model, values, tmp_path, expected=expected, rtol=1e-2, atol=1e-2)
 
 
 def test_batch_normalization_of_elements(tmp_path: Path) -> None:
