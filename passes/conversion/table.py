@@ -28,6 +28,7 @@ from maxfold.passes.conversion.rows import (
     pooling,
     prelu,
     rearranging,
+    recurrent,
     reduction,
     resizing,
     sampling,
@@ -114,5 +115,6 @@ TABLE = make_table(
         *sampling.ROWS,
         *reduction.ROWS,
         *resizing.ROWS,
+        *recurrent.ROWS,
     )
 )

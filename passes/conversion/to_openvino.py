@@ -92,6 +92,7 @@ class _Walk:
             refusals.attempt_node(node, target, find, convert, self._prepared.operator(node))
         if target.outer is not None and refusals.count != before:
             raise InsideError
+        _drop_unread(scope, target, self._view)
 
     def _way(self, node: Node) -> ToOpenvino:
         reason = self._prepared.refused.get(node)
@@ -149,6 +150,16 @@ def _constant(constant: Constant, target: Target, view: View) -> None:
     if view.is_graph_output(constant):
         target.shown.add(made)
         made.__dict__["shown_name"] = constant.name
+
+
+def _drop_unread(scope: Graph, target: Target, view: View) -> None:
+    """Removes constants that are read in the source, and that rows have put others in the place of."""
+    for constant in scope.constants:
+        made = target.tensors.get(constant)
+        if constant.outputs and made is not None and not made.outputs and not view.is_graph_output(constant):
+            del target.tensors[constant]
+    kept = set(map(id, target.tensors.values()))
+    target.graph.constants = [made for made in target.graph.constants if made.outputs or id(made) in kept]
 
 
 def _check_output(tensor: Tensor, count: int, is_input: bool, view: View, ir_version: int) -> None:

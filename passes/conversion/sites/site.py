@@ -192,10 +192,12 @@ class Site:
         """A new constant of the target graph with data that stays where it is, such as another view of a weight."""
         return self._target.constant(data, name)
 
-    def result(self, *tensors: Tensor) -> None:
-        """Says which target tensors are the node's outputs; the last nodes made take the node's name and results'."""
+    def result(self, *tensors: Tensor | None) -> None:
+        """Says which target tensors are the node's outputs; the last nodes made take the node's name and results'.
+        None stands for one that nothing reads."""
         for output, tensor in zip(self.node.outputs, tensors, strict=False):
-            self._bind(output, tensor)
+            if tensor is not None:
+                self._bind(output, tensor)
 
     @property
     def _base(self) -> str:
