@@ -113,8 +113,10 @@ def _hidden(site: OpenvinoSite) -> int:
 
 def _activations(site: OpenvinoSite, cell: _Cell, directions: int) -> tuple[str, ...]:
     """The activations of all directions, by OpenVINO's names."""
-    listed = [name.lower() for name in site.attribute("activations") or cell.activations * directions]
-    if len(listed) != len(cell.activations) * directions:
+    count = len(cell.activations) * directions
+    # The default of RNN has two in one direction too.
+    listed = [name.lower() for name in site.attribute("activations") or cell.activations * directions][:count]
+    if len(listed) != count:
         raise UnsupportedError(f"it has {len(listed)} activations")
     own = listed[: len(cell.activations)]
     if listed != own * directions:

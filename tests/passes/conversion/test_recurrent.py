@@ -218,7 +218,7 @@ def test_weights_take_their_size_once(tmp_path: Path) -> None:
     [
         ("LSTM", {"input_forget": 1}, "its input_forget does not exist in OpenVINO"),
         ("LSTM", {"activations": ["Sigmoid", "Elu", "Tanh"]}, "its activation 'elu' does not exist"),
-        ("RNN", {"activations": ["Relu", "Tanh"]}, "it has 2 activations"),
+        ("GRU", {"activations": ["Sigmoid"]}, "it has 1 activations"),
         ("GRU", {"activations": ["Sigmoid", "ScaledTanh"], "activation_alpha": [2.0]}, "its activation 'scaledtanh'"),
     ],
 )
