@@ -27,6 +27,8 @@ def default_of(operator: str, opset: int, name: str) -> object:
     if default.type == onnx.AttributeProto.UNDEFINED:
         return None
     value: object = onnx.helper.get_attribute_value(default)
+    if isinstance(value, list):
+        return [item.decode() if isinstance(item, bytes) else item for item in value]
     return value.decode() if isinstance(value, bytes) else value
 
 
