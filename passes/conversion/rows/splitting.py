@@ -6,7 +6,7 @@ from typing import Any
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, both, from_openvino
+from maxfold.passes.conversion.row import Row, both, from_openvino, pair
 from maxfold.passes.conversion.rows.operands import (
     int64_vector,
     one_integer,
@@ -17,16 +17,6 @@ from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 # From this operator set on Split needs the number of parts.
 _NUM_OUTPUTS = 18
-
-
-def _concat_to_openvino(site: OpenvinoSite) -> None:
-    axis, shape = site.attribute("axis"), site.shape(0)
-    axis = axis if shape is None else positive_axis(axis, len(shape))
-    site.result(site.add("Concat", site.inputs(), {"axis": axis}))
-
-
-def _concat_to_onnx(site: OnnxSite) -> None:
-    site.result(site.add("Concat", site.inputs(), {"axis": site.integer("axis")}))
 
 
 def _split_to_openvino(site: OpenvinoSite) -> None:
@@ -104,7 +94,8 @@ def _lengths(site: OnnxSite, axis: int) -> Tensor:
 
 
 ROWS: tuple[Row, ...] = (
-    *both("Concat", "Concat-1", _concat_to_openvino, _concat_to_onnx),
+    # The axis stays negative where it is: what OpenVINO fuses around a Concat of rotated halves has it as -1.
+    *pair("Concat", "Concat-1", "axis:integer"),
     *both(
         "Split",
         "Split-1",
