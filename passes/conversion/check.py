@@ -49,8 +49,8 @@ _LEAST_RANKS = {
 # Attributes that name a dimension of the first input, but for operators that count otherwise.
 _AXES = ("axis", "batch_axis", "time_axis")
 _OTHER_AXES = frozenset({
-    "Add", "And", "Div", "Equal", "Flatten", "Greater", "Less", "Mul", "OneHot", "Or", "Pow", "Softmax", "LogSoftmax",
-    "Sub", "Xor",
+    "Add", "And", "DequantizeLinear", "Div", "Equal", "Flatten", "Greater", "Less", "Mul", "OneHot", "Or", "Pow",
+    "QuantizeLinear", "Softmax", "LogSoftmax", "Sub", "Xor",
 })  # fmt: skip
 
 
