@@ -8,6 +8,7 @@ from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
 from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino, both, from_onnx, from_openvino
+from maxfold.passes.conversion.rows.run_time_axes import run_time_axes, squeezed
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.versions import needs_opset
@@ -55,10 +56,17 @@ def _reduced(op: str, opset: int = 1) -> _Body:
     def body(site: OpenvinoSite, data: Tensor, axes: Tensor | None, keep: bool) -> Tensor:
         if axes is None:
             return data
-        result: Tensor = site.add(op, [data, axes], {"keep_dims": keep}, opset=opset)
-        return result
+        open_axes = _open_axes(site)
+        result: Tensor = site.add(op, [data, axes], {"keep_dims": keep or open_axes is not None}, opset=opset)
+        return result if keep or open_axes is None else squeezed(site, result, axes, *open_axes)
 
     return body
+
+
+def _open_axes(site: OpenvinoSite) -> tuple[int, int] | None:
+    """The rank and the number of axes that are computed at run time, where OpenVINO does not know how many are left."""
+    found = run_time_axes(site)
+    return None if found is None or found[1] < 2 else found
 
 
 def _norm(op: str) -> _Body:
@@ -106,7 +114,10 @@ def _log_sum_exp(site: OpenvinoSite, data: Tensor, axes: Tensor | None, keep: bo
     powers = site.add("Exp", [site.add("Subtract", [data, shift], _NUMPY)])
     logarithm = site.add("Log", [site.add("ReduceSum", [powers, axes], {"keep_dims": True})])
     total: Tensor = site.add("Add", [logarithm, shift], _NUMPY)
-    return total if keep else site.add("Squeeze", [total, axes])
+    if keep:
+        return total
+    open_axes = _open_axes(site)
+    return site.add("Squeeze", [total, axes]) if open_axes is None else squeezed(site, total, axes, *open_axes)
 
 
 def _require_float(site: OpenvinoSite) -> None:

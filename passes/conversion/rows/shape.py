@@ -15,6 +15,7 @@ from maxfold.passes.conversion.rows.operands import (
     positive_axis,
     shape_vector,
 )
+from maxfold.passes.conversion.rows.run_time_axes import run_time_axes, squeezed, unsqueezed
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Shape
@@ -125,6 +126,11 @@ def _squeeze_to_openvino(site: OpenvinoSite) -> None:
     axes = site.value(1)
     if axes is not None and not axes.size:
         raise UnsupportedError("its axes are an empty list, which is read in two ways")
+    open_axes = run_time_axes(site)
+    # Of one axis OpenVINO knows the rank of the result.
+    if open_axes is not None and open_axes[1] > 1:
+        site.result(squeezed(site, site.input(0), site.input(1), *open_axes))
+        return
     site.result(site.add("Squeeze", site.inputs() if site.has_input(1) else [site.input(0)]))
 
 
@@ -160,6 +166,10 @@ def _squeezable(site: OnnxSite, axes: list[int], skips: bool) -> list[int]:
 
 
 def _unsqueeze_to_openvino(site: OpenvinoSite) -> None:
+    open_axes = run_time_axes(site)
+    if open_axes is not None:
+        site.result(unsqueezed(site, site.input(0), site.input(1), *open_axes))
+        return
     site.result(site.add("Unsqueeze", site.inputs()))
 
 
