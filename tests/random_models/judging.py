@@ -111,8 +111,7 @@ def pinned(model: ModelProto, draws: Mapping[str, Array]) -> ModelProto:
         used.update(dict.fromkeys(names))
         return [helper.make_node("Identity", [name], [output]) for name, output in names.items()]
 
-    for graph in _graphs(copy.graph):
-        _replace_nodes(graph, replace)
+    _replace_nodes(copy, replace)
     for name in used:
         kind = helper.np_dtype_to_tensor_dtype(draws[name].dtype)
         copy.graph.input.append(helper.make_tensor_value_info(name, kind, None))
@@ -140,11 +139,14 @@ class Sources:
         self._half: set[str] = set()
         self._loose: set[str] = set()
         self._far: set[str] = set()
-        self._kinds = {
-            item.name: item.type.tensor_type.elem_type
-            for graph in _graphs(onnx.shape_inference.infer_shapes(model).graph)
-            for item in (*graph.value_info, *graph.input, *graph.output)
-        }
+        self._kinds: dict[str, int] = {}
+        # Names that branches give to results of several types.
+        self._shared: set[str] = set()
+        for graph in _graphs(onnx.shape_inference.infer_shapes(model).graph):
+            for item in (*graph.value_info, *graph.input, *graph.output):
+                kind = item.type.tensor_type.elem_type
+                if self._kinds.setdefault(item.name, kind) != kind:
+                    self._shared.add(item.name)
         inputs = {item.name for item in model.graph.input}
         self._visit(model.graph, {item.name for item in model.graph.initializer} - inputs)
 
@@ -211,7 +213,7 @@ class Sources:
             nonlocal count
             made = [node]
             for position, name in enumerate(node.output):
-                if name not in self._names:
+                if name not in self._names or name in self._shared:
                     continue
                 kind = self._kinds[name]
                 dtype = helper.tensor_dtype_to_np_dtype(kind)
@@ -222,8 +224,7 @@ class Sources:
                 made += [constant, helper.make_node("Mul", [f"{name} before", f"{name} by"], [name])]
             return made
 
-        for graph in _graphs(copy.graph):
-            _replace_nodes(graph, replace)
+        _replace_nodes(copy, replace)
         return copy
 
 
@@ -236,11 +237,13 @@ def _graphs(graph: GraphProto) -> list[GraphProto]:
     return found
 
 
-def _replace_nodes(graph: GraphProto, replace: Callable[[NodeProto], list[NodeProto]]) -> None:
-    nodes = [made for node in graph.node for made in replace(node)]
-    copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
+def _replace_nodes(model: ModelProto, replace: Callable[[NodeProto], list[NodeProto]]) -> None:
+    """Replaces each node in place; the graphs inside come first, since those around them copy them."""
+    for graph in reversed(_graphs(model.graph)):
+        nodes = [made for node in graph.node for made in replace(node)]
+        copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+        del graph.node[:]
+        graph.node.extend(copies)
 
 
 def same(own: Array, right: Array, *, zeros_differ: bool) -> bool:

@@ -242,6 +242,7 @@ def test_slope_of_integers_wraps_around() -> None:
         ("Gelu", np.float32(1), 20, {"approximate": "other"}, "attribute approximate is 'other'"),
         ("HardSwish", np.float64(1), 14, {}, "1/6 is exact in the operator's document"),
         ("Relu", np.float32(-0.0), 14, {}, "the specification does not say which zero"),
+        ("Softplus", np.float64(710), 22, {}, "the function body of Softplus overflows"),
         ("Celu", np.float32(1), 12, {"alpha": 0.0}, "attribute alpha is not positive"),
         ("ThresholdedRelu", np.float16(1), 10, {"alpha": 0.1}, "alpha is not exact in float16"),
         ("Shrink", np.float16(1), 9, {"lambd": 0.1}, "lambd is not exact in float16"),
