@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Conversion:
     """From what to what: formats with the version of the operator set (ONNX) or of the file format (IR).
 
-    `lost` is what of the input has no place in the other format.
+    `lost` is what of the input has no place in the other format, `opset_reason` why the operator set is a newer one
+    than usual.
     """
 
     schema: ClassVar[str] = "maxfold.conversion/1"
@@ -28,6 +29,7 @@ class Conversion:
     to_format: str
     to_version: int
     lost: tuple[Lost, ...] = ()
+    opset_reason: str = ""
 
     @property
     def source(self) -> str:
@@ -43,7 +45,7 @@ class Conversion:
         """The fields that a conversion adds to a report."""
         return {
             "from_format": self.from_format, "from_version": self.from_version,
-            "to_format": self.to_format, "to_version": self.to_version,
+            "to_format": self.to_format, "to_version": self.to_version, "opset_reason": self.opset_reason,
             "lost": [{"what": item.what, "count": item.count, "example": item.example} for item in self.lost],
         }  # fmt: skip
 
@@ -62,7 +64,8 @@ class ConversionWork(Work):
         self._progress.stage("converting")
         result = self._convert(model)
         report = replace(_between(model, result, self._optimize(result)), dimensions_fixed=fixed)
-        return result, report, Conversion(model.format, _version(model), result.format, _version(result), result.lost)
+        formats = (model.format, _version(model), result.format, _version(result))
+        return result, report, Conversion(*formats, result.lost, result.opset_reason)
 
     def _fix_dimensions(self, model: Model) -> int:
         from maxfold.optimizer import optimize

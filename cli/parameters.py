@@ -188,7 +188,7 @@ ConvertOpset = Annotated[
     _Text,
     typer.Option(
         "--opset", metavar="N", rich_help_panel=_WRITING,
-        help="The version of ONNX's operator set to write, 13 to 21; default 17.",
+        help="The version of ONNX's operator set to write, 13 to 21; default 17, or what the model needs.",
     ),
 ]  # fmt: skip
 IrVersion = Annotated[

@@ -37,6 +37,8 @@ def show_outcome(console: Console, outcome: Outcome, options: OptimizeOptions) -
     lines = [*_sizes(console, outcome.report), Text()]
     if outcome.conversion is not None:
         lines.append(plain(f"converted from {outcome.conversion.source} to {outcome.conversion.result}"))
+        if outcome.conversion.opset_reason:
+            lines.append(plain(f"for {outcome.conversion.opset_reason}", "dim"))
         lines += [
             plain(f"not carried over: {item.what} ({item.count:,}, such as {item.example!r})", "yellow")
             for item in outcome.conversion.lost

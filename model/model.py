@@ -35,7 +35,7 @@ class Model:
     `proto` holds the fields of the file beside graph and functions. `functions` is the list that graphsurgeon's
     `graph.functions` shows. `file_bytes` counts the bytes of all files read. `has_external_data` tells whether the file
     kept tensors in other files. `net` is what an IR says of itself. `lost` is what the conversion that made the model
-    left behind.
+    left behind, `opset_reason` why it took a newer operator set than it does without need.
     """
 
     graph: Graph
@@ -47,6 +47,7 @@ class Model:
     format: str = "onnx"
     net: Any = None
     lost: tuple[Lost, ...] = ()
+    opset_reason: str = ""
 
     @property
     def ir_version(self) -> int:

@@ -133,14 +133,15 @@ def _replace(model: onnx.ModelProto, new: onnx.ModelProto) -> None:
 def convert(model: Model, *, to: str, opset: int | None = None, ir_version: int = 11) -> Model:
     """A new model in the other format; the given one stays as it is, and weights stay in its files.
 
-    `to` is "openvino" or "onnx". `opset` is the version of ONNX's operator set to write (17 by default), `ir_version`
-    10 or 11. What the file says beside its graph and has no place in the other format is in `lost` of the new model.
+    `to` is "openvino" or "onnx". `opset` is the version of ONNX's operator set to write: by default 17, or the lowest
+    above it that the model needs, which `opset_reason` of the new model explains. `ir_version` is 10 or 11. What the
+    file says beside its graph and has no place in the other format is in `lost` of the new model.
     Raises `ConversionError` (a `ModelError`) that names everything that cannot be converted.
     """
     require_model("convert", model)
     # The table has a hundred rows in thirty files, which only a conversion needs.
     from maxfold.model.openvino.ir import VERSIONS
-    from maxfold.passes.conversion import DEFAULT_OPSET, OPSETS, TABLE, convert_to_onnx, convert_to_openvino
+    from maxfold.passes.conversion import OPSETS, TABLE, convert_to_onnx, convert_to_openvino
 
     if to not in ("onnx", "openvino"):
         raise ModelError(f"a model is converted to 'onnx' or 'openvino', not {to!r}")
@@ -150,7 +151,6 @@ def convert(model: Model, *, to: str, opset: int | None = None, ir_version: int 
         if ir_version not in VERSIONS:
             raise ModelError(f"IR versions 10 and 11 can be written, not {ir_version}")
         return convert_to_openvino(model, TABLE, ir_version=ir_version)
-    chosen = DEFAULT_OPSET if opset is None else opset
-    if not OPSETS[0] <= chosen <= OPSETS[1]:
-        raise ModelError(f"operator sets {OPSETS[0]} to {OPSETS[1]} can be written, not {chosen}")
-    return convert_to_onnx(model, TABLE, opset=chosen)
+    if opset is not None and not OPSETS[0] <= opset <= OPSETS[1]:
+        raise ModelError(f"operator sets {OPSETS[0]} to {OPSETS[1]} can be written, not {opset}")
+    return convert_to_onnx(model, TABLE, opset=opset)

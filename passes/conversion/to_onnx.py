@@ -19,7 +19,7 @@ from maxfold.model.openvino.strings import StringData
 from maxfold.model.order import sorted_nodes
 from maxfold.model.view import IR_DOMAIN, domain_of
 from maxfold.passes.conversion.check import check_openvino, check_results
-from maxfold.passes.conversion.errors import InsideError, UnsupportedError
+from maxfold.passes.conversion.errors import ConversionError, InsideError, UnsupportedError
 from maxfold.passes.conversion.names import BOUNDS_KEY, shapes_of
 from maxfold.passes.conversion.onnx_interface import add_input, add_output, bounds_of, declare_outputs, reserved_name
 from maxfold.passes.conversion.said_of_layers import interface_to_infos, layer_to_node
@@ -36,11 +36,28 @@ if TYPE_CHECKING:
 DEFAULT_OPSET = 17
 
 
-def convert_to_onnx(model: Model, table: Table, *, opset: int = DEFAULT_OPSET) -> Model:
+def convert_to_onnx(model: Model, table: Table, *, opset: int | None = None) -> Model:
     """A new model in ONNX's dialect; constants stay where they are.
 
-    Raises `ConversionError` naming everything that cannot be converted.
+    Where `opset` is None it is the default, or the lowest above that with which everything can be converted; the model
+    says what asked for it. Raises `ConversionError` naming everything that cannot be converted.
     """
+    chosen, reason = DEFAULT_OPSET if opset is None else opset, ""
+    while True:
+        try:
+            made = _converted(model, table, chosen)
+        except ConversionError as error:
+            if opset is not None or error.opset is None or error.opset <= chosen:
+                raise
+            chosen = error.opset
+            first = next(refusal for refusal in error.refusals if refusal.opset == chosen)
+            reason = f"{first.operator} ({first.example!r}): {first.reason.partition(';')[0]}"
+            continue
+        made.opset_reason = reason
+        return made
+
+
+def _converted(model: Model, table: Table, opset: int) -> Model:
     check_model(model)
     refusals = Refusals("ONNX")
     graph = model.graph

@@ -57,17 +57,17 @@ def check_openvino_version(node: Node, first: int) -> None:
         raise UnsupportedError(f"its version {version!r} is newer than opset{NEWEST}, the newest known")
 
 
-def opset_hint(why_not: Callable[[int], str | None], opset: int) -> str:
-    """The end of a message about what an operator set lacks: the first one after it that has it, if any does."""
+def lacking(reason: str, why_not: Callable[[int], str | None], opset: int) -> UnsupportedError:
+    """That an operator set lacks something: with the first one after it that has it, if any does."""
     later = range(opset + 1, min(NEWEST_ONNX, onnx.defs.onnx_opset_version()) + 1)
     found = next((version for version in later if why_not(version) is None), None)
     if found is None:
-        return ""
+        return UnsupportedError(reason)
     if found > OPSETS[1]:
-        return f"; operator set {found} has it, and --opset goes to {OPSETS[1]}"
-    return f"; --opset {found} has it"
+        return UnsupportedError(f"{reason}; operator set {found} has it, and --opset goes to {OPSETS[1]}")
+    return UnsupportedError(f"{reason}; --opset {found} has it", found)
 
 
 def needs_opset(what: str, opset: int) -> UnsupportedError:
     """That something can be written from an operator set on."""
-    return UnsupportedError(f"{what} needs operator set {opset}; choose --opset {opset}")
+    return UnsupportedError(f"{what} needs operator set {opset}; choose --opset {opset}", opset)

@@ -29,21 +29,25 @@ class Refusals:
     def __init__(self, target: str) -> None:
         self._target = target
         self._found: dict[tuple[str, str], list[str]] = {}
+        self._opsets: dict[tuple[str, str], int | None] = {}
 
     @property
     def count(self) -> int:
         """How many were refused so far."""
         return sum(map(len, self._found.values()))
 
-    def add(self, operator: str, reason: str, example: str) -> None:
-        """Notes one refusal."""
+    def add(self, operator: str, reason: str, example: str, opset: int | None = None) -> None:
+        """Notes one refusal, and the operator set with which there would be none."""
         self._found.setdefault((operator, reason), []).append(example)
+        self._opsets[operator, reason] = opset
 
     def attempt(self, operator: str, name: str, convert: Callable[[], object]) -> bool:
         """Runs a conversion; returns whether it was refused."""
         try:
             convert()
-        except (UnsupportedError, ModelError) as error:
+        except UnsupportedError as error:
+            self.add(operator, str(error), name, error.opset)
+        except ModelError as error:
             self.add(operator, str(error), name)
         except InsideError:
             pass
@@ -73,8 +77,6 @@ class Refusals:
         """Raises `ConversionError` where anything was refused."""
         if not self._found:
             return
-        refusals = [
-            Refusal(operator, reason, len(names), names[0]) for (operator, reason), names in self._found.items()
-        ]
+        refusals = [Refusal(*kind, len(names), names[0], self._opsets[kind]) for kind, names in self._found.items()]
         refusals.sort(key=lambda refusal: (-refusal.count, refusal.operator, refusal.reason))
         raise ConversionError(self._target, refusals)

@@ -25,7 +25,7 @@ from maxfold.model.types import value_info
 from maxfold.model.view import View
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.sites.site import Shape, Site, Target, Walk
-from maxfold.passes.conversion.versions import opset_hint
+from maxfold.passes.conversion.versions import lacking
 from maxfold.passes.signature_table import signature
 
 # Parameters in half precision are read as numbers up to this size.
@@ -115,7 +115,7 @@ class OnnxTarget(Target):
         """Raises `UnsupportedError` where the operator set does not have a node's operator, or not for its types."""
         reason = self._why_not(node, self.opset)
         if reason is not None:
-            raise UnsupportedError(reason + opset_hint(lambda opset: self._why_not(node, opset), self.opset))
+            raise lacking(reason, lambda opset: self._why_not(node, opset), self.opset)
         reason = self.view.refusal(node)
         if reason is not None:
             raise UnsupportedError(f"{node.op} of operator set {self.opset} cannot be written: {reason}")
