@@ -17,6 +17,7 @@ from maxfold.passes.conversion.rows import (
     comparison,
     convolution,
     convolution_transpose,
+    detection,
     generating,
     indexing,
     logic,
@@ -118,5 +119,6 @@ TABLE = make_table(
         *reduction.ROWS,
         *resizing.ROWS,
         *recurrent.ROWS,
+        *detection.ROWS,
     )
 )

@@ -67,10 +67,10 @@ def shape_vector(site: OpenvinoSite, tensor: Tensor) -> Tensor:
     return vector
 
 
-def openvino_slice(site: OpenvinoSite, vector: Tensor, start: int, stop: int) -> Tensor:
-    """Some elements of a vector."""
-    bounds: list[Tensor] = [site.constant([item], "int64") for item in (start, stop, 1, 0)]
-    part: Tensor = site.add("Slice", [vector, *bounds], opset=8)
+def openvino_slice(site: OpenvinoSite, tensor: Tensor, start: int, stop: int, axis: int = 0) -> Tensor:
+    """Some elements of a vector, or along an axis."""
+    bounds: list[Tensor] = [site.constant([item], "int64") for item in (start, stop, 1, axis)]
+    part: Tensor = site.add("Slice", [tensor, *bounds], opset=8)
     return part
 
 

@@ -17,6 +17,7 @@ from maxfold.passes.conversion.rows.operands import (
     one_integer,
     onnx_scalar,
     openvino_scalar,
+    openvino_slice,
     positive_axis,
     shape_vector,
 )
@@ -77,6 +78,26 @@ def _unique_to_onnx(site: OnnxSite) -> None:
         cast(site, tensor, "INT64", index_type(site, kind)) for tensor, kind in zip(others, kinds, strict=True)
     ]
     site.result(values, *cast_ones)
+
+
+def _compress_to_openvino(site: OpenvinoSite) -> None:
+    """What is at the places where the condition, which may be shorter, is true."""
+    axis, data = site.attribute("axis"), site.input(0)
+    if axis is None:
+        data, axis = site.add("Reshape", [data, site.constant([-1], "int64")], {"special_zero": False}), 0
+    else:
+        axis = axis if site.shape(0) is None else positive_axis(axis, site.rank(0))
+    values = site.value(1)
+    if site.shape(1) == (0,) or 0 in (site.shape(0) or ()) or (values is not None and not values.any()):
+        # Nothing is chosen, and OpenVINO's CPU divides by zero where it tries.
+        site.result(openvino_slice(site, data, 0, 0, axis))
+        return
+    if values is None:
+        found = site.add("NonZero", [site.input(1)], {"output_type": "i64"}, opset=3)
+        places: Tensor = site.add("Squeeze", [found, site.constant([0], "int64")])
+    else:
+        places = site.constant(np.flatnonzero(values), "int64")
+    site.result(site.add("Gather", [data, places, site.constant(axis, "int64")], {"batch_dims": 0}, opset=8))
 
 
 def _one_hot_to_openvino(site: OpenvinoSite) -> None:
@@ -184,6 +205,7 @@ _TIES = "Of equal values OpenVINO may take any unless it is told to be stable; w
 ROWS: tuple[Row, ...] = (
     *both("TopK", "TopK-1", _top_k_to_openvino, _top_k_to_onnx, limits=_TIES),
     *both("Unique", "Unique-10", _unique_to_openvino, _unique_to_onnx),
+    *from_onnx("Compress", "Gather-8", _compress_to_openvino),
     *both("OneHot", "OneHot-1", _one_hot_to_openvino, _one_hot_to_onnx),
     *from_onnx(
         "Trilu",
