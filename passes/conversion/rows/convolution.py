@@ -27,14 +27,14 @@ def filter_shape(site: OpenvinoSite | OnnxSite, index: int) -> Shape:
     return shape
 
 
-def grouped_filter(site: OpenvinoSite, group: int, shape: Shape) -> Tensor:
+def grouped_filter(site: OpenvinoSite, filters: Tensor, group: int, shape: Shape) -> Tensor:
     """An ONNX filter [G*a, b, kernel...] as OpenVINO has it with groups: [G, a, b, kernel...]."""
     rest = [dim for dim in shape[1:] if dim is not None]
     if len(rest) != len(shape) - 1:
         raise UnsupportedError("the shape of its filter is not known")
     if shape[0] is not None and shape[0] % group:
         raise UnsupportedError(f"its {shape[0]} channels do not divide into {group} groups")
-    return reshaped(site, site.input(1), [group, -1 if shape[0] is None else shape[0] // group, *rest])
+    return reshaped(site, filters, [group, -1 if shape[0] is None else shape[0] // group, *rest])
 
 
 def ungrouped_filter(site: OnnxSite, shape: Shape) -> tuple[Tensor, int]:
@@ -59,17 +59,24 @@ def kernel_attribute(kernel: Shape) -> dict[str, object]:
     return {} if None in kernel else {"kernel_shape": list(kernel)}
 
 
-def _conv_to_openvino(site: OpenvinoSite) -> None:
-    shape = filter_shape(site, 1)
+def convolved(site: OpenvinoSite, x: Tensor, filters: Tensor, shape: Shape) -> Tensor:
+    """A convolution with the node's attributes, of tensors that stand for its first input and its filters, which have
+    that shape."""
     window = onnx_window(site, len(shape) - 2)
     check_kernel_shape(site, shape[2:])
     check_fits(site, shape[2:], window)
     group = site.attribute("group", 1)
     if group == 1:
-        result = site.add("Convolution", [site.input(0), site.input(1)], window.openvino())
+        result: Tensor = site.add("Convolution", [x, filters], window.openvino())
     else:
-        operands = [site.input(0), grouped_filter(site, group, shape)]
+        operands = [x, grouped_filter(site, filters, group, shape)]
         result = site.add("GroupConvolution", operands, window.openvino())
+    return result
+
+
+def _conv_to_openvino(site: OpenvinoSite) -> None:
+    shape = filter_shape(site, 1)
+    result = convolved(site, site.input(0), site.input(1), shape)
     site.result(with_bias(site, result, len(shape)))
 
 

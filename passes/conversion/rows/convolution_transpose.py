@@ -44,7 +44,7 @@ def _to_openvino(site: OpenvinoSite) -> None:
         window, padding = _cropped(site, window, totals, padding)
     _check_output_padding(window, padding)
     group = site.attribute("group", 1)
-    filters = site.input(1) if group == 1 else grouped_filter(site, group, shape)
+    filters = site.input(1) if group == 1 else grouped_filter(site, site.input(1), group, shape)
     op = "ConvolutionBackpropData" if group == 1 else "GroupConvolutionBackpropData"
     result = site.add(op, [site.input(0), filters], {**window.openvino(), "output_padding": padding})
     site.result(with_bias(site, result, len(shape)))
