@@ -16,6 +16,7 @@ from maxfold.model.data import Array, ArrayData, TensorData
 from maxfold.model.fragile import contradicted_nodes, frozen_nodes
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, new_constant, new_node, new_variable, subgraphs
 from maxfold.model.inference import Inference
+from maxfold.model.inference.loops import settle
 from maxfold.model.names import NameAllocator
 from maxfold.model.order import is_sorted, sorted_nodes
 from maxfold.model.view import View
@@ -76,9 +77,12 @@ class Edit(View):
         if not keeps_types:
             self.forget_types()
 
-    def forget_types(self) -> None:
-        """Lets all types be derived anew: rewrites may have made more of them known."""
+    def forget_types(self, *, settles_loops: bool = False) -> None:
+        """Lets all types be derived anew: rewrites may have made more of them known. With `settles_loops`, also what
+        holds in every iteration of loops is (see `inference/loops.py`)."""
         self._inference = Inference(self)
+        if settles_loops:
+            settle(self._inference, self.model.graph)
         self._remembered.clear()
 
     def forget_derived(self, derive: Callable[[View], Any]) -> None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import ChainMap, Counter
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ class Inference:
         # Shapes of tensors of the main graph, and the numbers and the factors of those that somebody has asked about.
         self._shapes: set[tuple[Dim | None, ...]] = set()
         self._volumes: dict[tuple[Atom, ...], int] = {}
-        self._facts: dict[Tensor, Fact] = {}
+        self._facts: MutableMapping[Tensor, Fact] = {}
         self._versions: dict[tuple[Graph, str], int | None] = {}
         self._values: dict[Constant, PartialValue | None] = {}
         self._depth: int = 0 if caller is None else caller._depth + 1
@@ -101,6 +101,12 @@ class Inference:
         wanted = Counter(monomial)
         found = [number for atoms, number in self._volumes.items() if wanted <= Counter(atoms)]
         return MOST_ELEMENTS_OF_ALL // max(found) if found else None
+
+    def apart(self) -> Inference:
+        """What is known here, to suppose more of it: nothing that follows is known here."""
+        found = Inference(self.view, self)
+        found._facts = ChainMap({}, self._facts)
+        return found
 
     def refusal(self, node: Node) -> str | None:
         """Why a static check that knows all of this refuses a node, None where it does not, or none is known."""

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import onnx
 
 from maxfold.model.attributes import encode
-from maxfold.model.graph import Node, Tensor
+from maxfold.model.graph import Graph, Node, Tensor
 from maxfold.model.onnx_inference import infer_outputs
 from maxfold.model.openvino.operations import operation
 from maxfold.model.view import View
@@ -75,6 +75,9 @@ class OnnxChecks:
         has taken do not belong together."""
         if node.op == "Split" and len(node.inputs) == 1 and "num_outputs" not in node.attrs:
             # Equal parts of a size that is not known, as before operator set 18, which has no word for them.
+            return
+        if any(isinstance(value, Graph) for value in node.attrs.values()):
+            # The nodes of its bodies are checked one by one.
             return
         if len(node.inputs) > 1 or node.attrs:
             _raise_if(_once(self._misfits, self._likeness(node), lambda: self._why_misfit(node)))

@@ -78,6 +78,8 @@ def prepare(model: Model, rows: Collection[str]) -> Prepared:
     refused.update(_calls(edit, declines))
     refused.update(_expand(edit, rows, refused, operators))
     spell_out(edit)
+    if any(node.op in ("Loop", "Scan") for node in edit.nodes()):
+        edit.forget_types(settles_loops=True)
     # What is said of values that are gone is said to be lost.
     edit.model.graph.forgotten = set(model.graph.forgotten)
     return Prepared(edit, refused, operators)

@@ -150,6 +150,22 @@ def interface_to_layers(model: Model, target: Target) -> None:
             data: dict[str, str] = dict(result.data or {})
             _restore(result.layer, said_of(infos[tensor.name]), "value", data, [], 1)
             result.data = data or result.data
+    _values_to_layers(graph, target)
+    if model.proto.training_info:
+        target.lose("training information", graph.name)
+    for annotation in getattr(graph.proto, "quantization_annotation", ()):
+        target.lose("quantization annotations", annotation.tensor_name)
+
+
+def body_to_layers(graph: Graph, target: Target) -> None:
+    """What an ONNX model says of constants and intermediate results of a body, to the finished body of an IR."""
+    _values_to_layers(graph, target)
+    infos = (*graph.input_info.values(), *graph.output_info)
+    for name in [info.name for info in infos if said_of(info)]:
+        target.lose("metadata of inputs and outputs of bodies", name)
+
+
+def _values_to_layers(graph: Graph, target: Target) -> None:
     for constant in graph.constants:
         _constant_to_layer(constant, target)
     made_of = {tensor.name: made for tensor, made in target.tensors.items()}
@@ -161,10 +177,6 @@ def interface_to_layers(model: Model, target: Target) -> None:
             _add_user_data(_port(made_of[info.name]).extra, {"values": {info.name: said.to_json()}})
         else:
             target.lose("metadata of values that are not there", info.name)
-    if model.proto.training_info:
-        target.lose("training information", graph.name)
-    for annotation in getattr(graph.proto, "quantization_annotation", ()):
-        target.lose("quantization annotations", annotation.tensor_name)
 
 
 def _constant_to_layer(constant: Constant, target: Target) -> None:

@@ -15,6 +15,7 @@ from maxfold.passes.conversion.rows import (
     cast,
     clip,
     comparison,
+    control_flow,
     convolution,
     convolution_transpose,
     detection,
@@ -122,5 +123,6 @@ TABLE = make_table(
         *resizing.ROWS,
         *recurrent.ROWS,
         *detection.ROWS,
+        *control_flow.ROWS,
     )
 )

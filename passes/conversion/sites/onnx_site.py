@@ -61,9 +61,9 @@ class OnnxTarget(Target):
             if isinstance(declared, str)
         }
 
-    def _captured(self, source: Tensor, tensor: Tensor) -> Tensor:
+    def _captured(self, source: Tensor, outer: Target) -> Tensor:
         """Bodies read what is around them."""
-        return tensor
+        return outer.made_of(source)
 
     def add_input(self, source: Tensor, shape: Shape | None) -> None:
         """An input of a body, of the type of a Parameter and of a shape that somebody knows."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import onnx_graphsurgeon as gs
@@ -18,6 +17,7 @@ from maxfold.model.view import View, domain_of
 from maxfold.passes.conversion.check import check_name
 from maxfold.passes.conversion.defaults import default_of, is_default
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.sites.openvino_body import Body, known_type
 from maxfold.passes.conversion.sites.site import Shape, Site, Target, Walk
 
 
@@ -26,7 +26,7 @@ class OpenvinoTarget(Target):
 
     def __init__(self, name: str, view: View, outer: Target | None = None) -> None:
         super().__init__(name, outer)
-        self._view = view
+        self.view = view
         # What the inputs of a body stand for, but for those that it has of its own, which come first.
         self.captured: list[Tensor] = []
 
@@ -48,26 +48,20 @@ class OpenvinoTarget(Target):
         self.graph.outputs.append(tensor)
         self.graph.results.append(Result(layer, None, -1))
 
-    def _captured(self, source: Tensor, tensor: Tensor) -> Tensor:
-        if isinstance(tensor, Constant):
-            return self.constant(tensor.data, tensor.name)
-        self.captured.append(tensor)
+    def _captured(self, source: Tensor, outer: Target) -> Tensor:
+        made = outer.holder_of(source).tensors[source]
+        if isinstance(made, Constant):
+            return self.constant(made.data, made.name)
+        self.captured.append(outer.made_of(source))
         return self.parameter_of(source)
 
     def parameter_of(self, source: Tensor) -> Variable:
         """A new input of the type that is derived of a tensor of the source."""
-        dtype = self._view.dtype(source)
-        if dtype is None or dtype.openvino is None:
-            raise UnsupportedError(f"the element type of {source.name!r}, which its body reads, is not known")
-        return self.parameter(source.name, dtype, self._view.shape(source))
+        return self.parameter(source.name, known_type(self.view.dtype(source), source.name), self.view.shape(source))
 
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """A converted body, and the tensors of the graph around it that its last inputs stand for."""
-
-    graph: Graph
-    captured: tuple[Tensor, ...]
+    def inner(self, name: str) -> OpenvinoTarget:
+        """A new body in this graph."""
+        return OpenvinoTarget(name, self.view, self)
 
 
 def _size(dim: object) -> int | None:
@@ -111,15 +105,9 @@ class OpenvinoSite(Site):
         return self._view.opset(self.node) or 1
 
     def body(self, graph: Graph) -> Body:
-        """A graph of one of the node's attributes, its inputs first. Where one of its nodes cannot be converted neither
-        can this one."""
+        """A graph of one of the node's attributes, of which nothing is converted yet."""
         target = OpenvinoTarget(graph.name or "body", self._view, self._target)
-        for tensor in graph.inputs:
-            target.tensors[tensor] = target.parameter_of(tensor)
-        self._walk.nodes(graph, target)
-        for output in graph.outputs:
-            target.result(target.made_of(output), output.name, {})
-        return Body(target.graph, tuple(target.captured))
+        return Body(graph, target, OpenvinoSite(self.node, target, self._walk, self._view), self._walk)
 
     def add(
         self, op: str, inputs: list[Tensor], data: dict[str, Any] | None = None, *, opset: int = 1, outputs: int = 1
@@ -138,7 +126,7 @@ class OpenvinoSite(Site):
         A graph output that is another name of an input or of another output stays a tensor of its own: OpenVINO, once
         it has compiled a model, knows only one of the names that a tensor has as results.
         """
-        is_output = self._view.is_graph_output(output)
+        is_output = self._target.outer is None and self._view.is_graph_output(output)
         if is_output and tensor in self._target.shown:
             tensor = self._copy(tensor, self._view.dtype(output))
         self._target.tensors[output] = tensor

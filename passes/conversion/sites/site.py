@@ -37,20 +37,29 @@ class Target:
 
     def has(self, source: Tensor) -> bool:
         """Whether a source tensor was converted, here or in a graph around."""
+        return self._holder_of(source) is not None
+
+    def holder_of(self, source: Tensor) -> Target:
+        """The innermost target that has a source tensor, which one has."""
+        found = self._holder_of(source)
+        assert found is not None
+        return found
+
+    def _holder_of(self, source: Tensor) -> Target | None:
         target: Target | None = self
         while target is not None and source not in target.tensors:
             target = target.outer
-        return target is not None
+        return target
 
     def made_of(self, source: Tensor) -> Tensor:
         """What a source tensor became, as nodes of this graph can read it."""
         if source not in self.tensors:
             assert self.outer is not None
-            self.tensors[source] = self._captured(source, self.outer.made_of(source))
+            self.tensors[source] = self._captured(source, self.outer)
         return self.tensors[source]
 
-    def _captured(self, source: Tensor, tensor: Tensor) -> Tensor:
-        """A tensor of the graph around as nodes of this graph can read it."""
+    def _captured(self, source: Tensor, outer: Target) -> Tensor:
+        """A tensor that the graph around has, or one around that, as nodes of this graph can read it."""
         raise NotImplementedError
 
     def lose(self, what: str, name: str) -> None:
