@@ -41,6 +41,7 @@ from maxfold.passes.conversion.rows import (
     shape,
     slicing,
     softmax,
+    spectra,
     splitting,
     unary,
 )
@@ -117,6 +118,7 @@ TABLE = make_table(
         *pooling.ROWS,
         *lp_pooling.ROWS,
         *sampling.ROWS,
+        *spectra.ROWS,
         *quantization.ROWS,
         *quantized_products.ROWS,
         *reduction.ROWS,
