@@ -24,11 +24,12 @@ from maxfold.passes.expansion import expand, has_body
 from maxfold.passes.fuse_sequences import FuseSequences
 from maxfold.passes.inline_constant_if import InlineConstantIf
 from maxfold.passes.inline_functions import InlineFunctions
+from maxfold.passes.remove_failing_branch import RemoveFailingBranch
 from maxfold.passes.rule import DeclineRecord
 from maxfold.passes.unroll_loop import UnrollLoop
 from maxfold.passes.upgrades.upgrading import upgrade_all_that_go
 
-_DECIDED: tuple[RulePass, ...] = (InlineConstantIf(), UnrollLoop(), FuseSequences())
+_DECIDED: tuple[RulePass, ...] = (InlineConstantIf(), RemoveFailingBranch(), UnrollLoop(), FuseSequences())
 
 
 # Operators that go on under another name.

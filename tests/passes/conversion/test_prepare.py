@@ -79,3 +79,18 @@ def test_a_definition_by_what_is_not_covered(tmp_path: Path) -> None:
     judged.assert_refused_in_openvino(
         model, tmp_path, "the operator is not covered: nor is RandomUniformLike, of which"
     )
+
+
+def test_a_branch_that_no_run_survives() -> None:
+    """OpenVINO's CPU plugin has no results of changing ranks."""
+    model = parser.parse_model("""
+        <ir_version: 9, opset_import: ["" : 17]>
+        g (float[1, 4, 2, T] x) => (float[1, 1, A, B] y) <int64[1] one = {1}, int64[1] axis = {-1}> {
+            t = Shape <start = -1> (x)
+            c = Equal (t, one)
+            z = If (c) <then_branch = a () => (float[1, 4, 2] p) { p = Squeeze (x, axis) },
+                else_branch = b () => (float[1, 4, 2, U] q) { q = Identity (x) }>
+            y = DepthToSpace <blocksize = 2> (z)
+        }""")
+    prepared = prepare(read_onnx(model), TABLE.by_onnx)
+    assert "If" not in [node.op for node in prepared.model.nodes()]
