@@ -27,6 +27,7 @@ from maxfold.passes.conversion.rows import (
     microsoft_fused,
     normalization,
     norms,
+    optionals,
     padding,
     pooling,
     prelu,
@@ -128,5 +129,6 @@ TABLE = make_table(
         *recurrent.ROWS,
         *detection.ROWS,
         *control_flow.ROWS,
+        *optionals.ROWS,
     )
 )

@@ -164,6 +164,9 @@ def _drop_unread(scope: Graph, target: Target, view: View) -> None:
 
 def _check_output(tensor: Tensor, count: int, is_input: bool, view: View, ir_version: int) -> None:
     """Raises `UnsupportedError` for an output, listed so often, that OpenVINO would show otherwise than the model."""
+    kind = tensor.type.removesuffix("_type")
+    if kind != "tensor":
+        raise UnsupportedError(f"it is of type {kind}, which IR cannot hold")
     if count > 1:
         raise UnsupportedError("it is listed twice, and OpenVINO shows a tensor under one name once")
     if ir_version != VERSION_10:

@@ -65,7 +65,9 @@ class Body:
         if not all(map(self._target.has, self._source.outputs)):
             raise InsideError
         body_to_layers(self._source, self._target)
-        return [self._target.made_of(output) for output in self._source.outputs]
+        outputs = [self._target.made_of(output) for output in self._source.outputs]
+        self.graph.constants = [made for made in self.graph.constants if made.outputs or made in outputs]
+        return outputs
 
     def add(self, op: str, inputs: list[Tensor], data: dict[str, Any] | None = None, *, opset: int = 1) -> Tensor:
         """Adds an operation of the row's own with one result to the body."""
