@@ -1,33 +1,36 @@
-"""Command line: `python -m bench MODELS_DIR`, `... runtime`, `... scale`, `... start`, `... random`,
-`... node-tests`."""
+"""Command line: `python -m bench MODELS_DIR`, `... runtime`, `... conversion`, `... scale`, `... start`,
+`... random`, `... node-tests`."""
 
 from __future__ import annotations
 
-import fnmatch
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 
-from bench import node_tests, options, random, runtime, scale, start
+from bench import conversion, node_tests, options, random, runtime, scale, start
 from bench.compare import Comparison, environment, importable, write_json
 from bench.standings import standings_table
 from bench.table import console, print_header, print_results
 
+_COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "runtime": runtime.main,
+    "conversion": conversion.main,
+    "scale": scale.main,
+    "start": start.main,
+    "random": random.main,
+    "node-tests": node_tests.main,
+}
+
 
 def _compare(arguments: list[str]) -> int:
     parser = options.parser("", "Compares tools on a folder of models.", repeat=5)
-    parser.add_argument("models", type=Path, metavar="MODELS_DIR", help="searched recursively for *.onnx")
-    parser.epilog = "Other commands: `python -m bench runtime -h`, `scale -h`, `start -h`, `random -h`, `node-tests -h`"
-    parser.add_argument("--only", metavar="GLOB", help="only models whose path in the folder matches")
+    parser.epilog = "Other commands: " + ", ".join(f"`python -m bench {name} -h`" for name in _COMMANDS)
+    options.add_models(parser)
     chosen = parser.parse_args(arguments)
-    folder: Path = chosen.models.resolve()
-    paths = {str(path.relative_to(folder).with_suffix("")): path for path in sorted(folder.rglob("*.onnx"))}
-    if chosen.only:
-        paths = {name: path for name, path in paths.items() if fnmatch.fnmatch(name, chosen.only)}
-    if not paths:
-        parser.error(f"no *.onnx in {folder}" + (f" matches {chosen.only}" if chosen.only else ""))
+    paths = options.models(parser, chosen)
     progress = Console(stderr=True)
     with progress.status("importing the tools"):
         bench = importable(options.selected(parser, chosen))
@@ -56,17 +59,8 @@ def _compare(arguments: list[str]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Runs the command that `arguments` name; the exit status."""
-    if arguments[:1] == ["runtime"]:
-        return runtime.main(arguments[1:])
-    if arguments[:1] == ["scale"]:
-        return scale.main(arguments[1:])
-    if arguments[:1] == ["start"]:
-        return start.main(arguments[1:])
-    if arguments[:1] == ["random"]:
-        return random.main(arguments[1:])
-    if arguments[:1] == ["node-tests"]:
-        return node_tests.main(arguments[1:])
-    return _compare(arguments)
+    command = _COMMANDS.get(arguments[0]) if arguments else None
+    return _compare(arguments) if command is None else command(arguments[1:])
 
 
 if __name__ == "__main__":

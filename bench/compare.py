@@ -47,6 +47,16 @@ class ToolResult:
         """Whether the result is valid and gives the same bits."""
         return self.verdict is not None and self.verdict.outputs == "same bits" and not self.verdict.checker
 
+    def add(self, run: Run, baselines: Baselines, python: str) -> None:
+        """Takes in the time and memory of one run that ended well."""
+        self.seconds.append(run.seconds)
+        self.cpu_seconds.append(run.cpu_seconds)
+        if run.peak_bytes is None:
+            return
+        baseline = baselines.peak_bytes(python, run.modules)
+        self.peak_bytes = max(self.peak_bytes or 0, run.peak_bytes)
+        self.growth_bytes = None if baseline is None else max(0, self.peak_bytes - baseline)
+
     def seconds_median(self) -> float | None:
         """Median of the wall seconds, or None where the tool failed."""
         return median(self.seconds) if self.seconds and not self.error else None
@@ -165,13 +175,7 @@ class Comparison:
             result.varies = len(digests) > 1
         if not self._judged:
             shutil.rmtree(target.parent)
-        result.seconds.append(run.seconds)
-        result.cpu_seconds.append(run.cpu_seconds)
-        if run.peak_bytes is None:
-            return
-        baseline = self._baselines.peak_bytes(self._bench.python(tool), run.modules)
-        result.peak_bytes = max(result.peak_bytes or 0, run.peak_bytes)
-        result.growth_bytes = None if baseline is None else max(0, result.peak_bytes - baseline)
+        result.add(run, self._baselines, self._bench.python(tool))
 
     def _verdict(self, path: Path, tool: Tool, original: Original) -> Verdict | str:
         plan = self._folder / "plan.json"

@@ -10,6 +10,7 @@ import subprocess
 import textwrap
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,7 @@ for name in json.load(open(SOURCE)):
 """
 
 _ERROR_CHARACTERS = 4000
+_TURN_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +145,12 @@ def warm(*paths: Path) -> None:
         with path.open("rb") as stream:
             while stream.read(1 << 24):
                 pass
+
+
+def turn_seconds(run: Callable[[], object]) -> float:
+    """Seconds of one `run`: the mean over a turn, which lasts 0.05 s and one run at least."""
+    count, started = 0, time.perf_counter()
+    while not count or time.perf_counter() - started < _TURN_SECONDS:
+        run()
+        count += 1
+    return (time.perf_counter() - started) / count

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ _ONNX_TYPES = {
     "i4": TensorProto.INT4, "u4": TensorProto.UINT4, "u2": TensorProto.UINT2,
 }  # fmt: skip
 _OPENVINO_TYPES: dict[int, str] = {onnx_type: name for name, onnx_type in _ONNX_TYPES.items()}
+# Kinds of nodes in the graph that its CPU shows after its fusions.
+_CONSTANTS = {"Const", "Constant"}
+_PORTS = {"Input", "Output", "Parameter", "Result"}
 # The relative tolerance of ONNX's own runner, and two steps of the types that have so few bits.
 _RELATIVE = 1e-3
 _STEPS = {"float16": 2.0**-9, "bfloat16": 2.0**-6}
@@ -49,12 +53,36 @@ def run_openvino(model: Any, inputs: Arrays) -> list[Arrays]:
 
     tensors = [_openvino_tensor(value) for value in inputs]
     evaluated = [] if are_finite(inputs) else _by_reference(openvino, model, tensors)
-    request = openvino_core().compile_model(model, "CPU").create_infer_request()
-    for index, tensor in enumerate(tensors):
-        request.set_input_tensor(index, tensor)
+    request = filled_request(openvino_core().compile_model(model, "CPU"), inputs)
     request.infer()
-    outputs = [_from_openvino(request.get_output_tensor(index)) for index in range(len(model.outputs))]
-    return [*evaluated, outputs]
+    return [*evaluated, request_outputs(request)]
+
+
+def filled_request(compiled: Any, inputs: Arrays) -> Any:
+    """A request of a compiled OpenVINO model that has its inputs, which go by position."""
+    request = compiled.create_infer_request()
+    for index, value in enumerate(inputs):
+        request.set_input_tensor(index, _openvino_tensor(value))
+    return request
+
+
+def request_outputs(request: Any) -> Arrays:
+    """What an OpenVINO request gave, by position."""
+    return [_from_openvino(tensor) for tensor in request.output_tensors]
+
+
+def executed_nodes(compiled: Any) -> Counter[str]:
+    """Nodes by kind that OpenVINO's CPU runs each time: not the constants, nor what is made of them alone."""
+    counts: Counter[str] = Counter()
+    constant: set[str] = set()
+    for node in compiled.get_runtime_model().get_ordered_ops():
+        kind: str = node.get_rt_info()["layerType"].astype(str)
+        sources = {port.get_source_output().get_node().get_friendly_name() for port in node.inputs()}
+        if kind in _CONSTANTS or (sources and sources <= constant):
+            constant.add(node.get_friendly_name())
+        elif kind not in _PORTS:
+            counts[kind] += 1
+    return counts
 
 
 def are_finite(inputs: Arrays) -> bool:

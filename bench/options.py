@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import sys
 from pathlib import Path
 
@@ -38,3 +39,19 @@ def selected(made: argparse.ArgumentParser, options: argparse.Namespace) -> Benc
         return select(options.tools, options.peers_python)
     except (ValueError, OSError) as error:
         made.error(str(error))
+
+
+def add_models(made: argparse.ArgumentParser) -> None:
+    """The folder of models, and which of them."""
+    made.add_argument("models", type=Path, metavar="MODELS_DIR", help="searched recursively for *.onnx")
+    made.add_argument("--only", metavar="GLOB", help="only models whose path in the folder matches")
+
+
+def models(made: argparse.ArgumentParser, options: argparse.Namespace) -> dict[str, Path]:
+    """Paths of the models that the options name, by what the tables call them; ends with a usage error for none."""
+    folder: Path = options.models.resolve()
+    paths = {str(path.relative_to(folder).with_suffix("")): path for path in sorted(folder.rglob("*.onnx"))}
+    chosen = {name: path for name, path in paths.items() if fnmatch.fnmatch(name, options.only or "*")}
+    if not chosen:
+        made.error(f"no *.onnx in {folder}" + (f" matches {options.only}" if options.only else ""))
+    return chosen

@@ -8,7 +8,7 @@ one thread.
 from __future__ import annotations
 
 import argparse
-import fnmatch
+import functools
 import math
 import tempfile
 import time
@@ -25,7 +25,8 @@ from rich.console import Console
 from bench import options
 from bench.compare import environment, importable, write_json
 from bench.inputs import ATTEMPTS, CannotDrawError, Feed, draw_feed, input_specs
-from bench.measure import run_python
+from bench.measure import run_python, turn_seconds
+from bench.node_runtimes import executed_nodes, openvino_core
 from bench.peers import YARDSTICK, Bench, Tool
 from bench.structure import model_files
 from bench.table import console, plain_table, print_header, ratio_text
@@ -37,9 +38,8 @@ FUSED = (
     "Gelu", "BiasGelu", "FastGelu", "QuickGelu", "QLinearConv", "QLinearAdd", "MatMulIntegerToFloat",
     "DynamicQuantizeMatMul", "FusedGemm",
 )  # fmt: skip
-# Nodes of OpenVINO that run once, when constants are loaded.
-_OF_CONSTANTS = {"Const", "Transpose", "Reorder", "Input", "Output", "Parameter", "Result"}
-_TURN_SECONDS = 0.05
+# What OpenVINO's CPU puts in and takes out as layouts demand.
+_LAYOUTS = ("Transpose", "Reorder")
 
 
 @dataclass(slots=True)
@@ -76,20 +76,16 @@ class Row:
 def main(arguments: list[str]) -> int:
     """Measures all models of a folder; 1 where a runtime is left with more of its own nodes than from an original."""
     parser = options.parser(" runtime", "What runtimes make of the results, and how fast they run them.", repeat=20)
-    parser.add_argument("models", type=Path, metavar="MODELS_DIR", help="searched recursively for *.onnx")
-    parser.add_argument("--only", metavar="GLOB", help="only models whose path in the folder matches")
+    options.add_models(parser)
     parser.add_argument("--no-latency", action="store_true", help="count nodes alone")
     parser.add_argument("--no-openvino", action="store_true", help="ONNX Runtime alone")
     chosen = parser.parse_args(arguments)
     bench = _selected(parser, chosen)
-    folder: Path = chosen.models.resolve()
-    paths = {str(path.relative_to(folder).with_suffix("")): path for path in sorted(folder.rglob("*.onnx"))}
+    paths = options.models(parser, chosen)
     rows: list[Row] = []
     about = environment(bench)
     with tempfile.TemporaryDirectory(prefix="bench-") as scratch, Console(stderr=True).status("starting") as status:
         for name, path in paths.items():
-            if chosen.only and not fnmatch.fnmatch(name, chosen.only):
-                continue
             status.update(name)
             rows.append(_row(name, path, bench, Path(scratch), chosen))
             write_json(chosen.json, about, {"repeat": chosen.repeat, "only": chosen.only}, rows)
@@ -181,13 +177,10 @@ def _openvino_nodes(path: Path) -> int | None:
     if any(item.HasField("g") for node in model.graph.node for item in node.attribute):
         return None
     try:
-        import openvino
-
-        compiled = openvino.Core().compile_model(str(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-        kinds = [node.get_rt_info()["layerType"].astype(str) for node in compiled.get_runtime_model().get_ops()]
+        counts = executed_nodes(openvino_core().compile_model(str(path), "CPU"))
     except Exception:  # openvino raises plain exceptions of several kinds
         return None
-    return sum(kind not in _OF_CONSTANTS for kind in kinds)
+    return sum(count for kind, count in counts.items() if kind not in _LAYOUTS)
 
 
 def _run_in_turns(path: Path, variants: list[Loaded], sessions: Mapping[str, Any], repeat: int) -> None:
@@ -197,19 +190,16 @@ def _run_in_turns(path: Path, variants: list[Loaded], sessions: Mapping[str, Any
         return
     for turn in range(repeat + 1):
         for variant in ready:
-            session = sessions[variant.name]
-            count, started = 0, time.perf_counter()
+            run = functools.partial(sessions[variant.name].run, None, feed)
             try:
-                while not count or time.perf_counter() - started < _TURN_SECONDS:
-                    session.run(None, feed)
-                    count += 1
+                seconds = turn_seconds(run)
             except Exception as error:
                 variant.error = f"ONNX Runtime: {error}".splitlines()[0]
                 ready.remove(variant)
                 break
             # The first turn warms up.
             if turn:
-                variant.run_seconds.append((time.perf_counter() - started) / count)
+                variant.run_seconds.append(seconds)
 
 
 def _feed(path: Path, session: Any) -> Feed | None:
