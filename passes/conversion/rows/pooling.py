@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row, ToOpenvino, both, from_onnx
+from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.tensors import is_used
 from maxfold.passes.conversion.rows.windows import (
     Window,
@@ -75,10 +77,11 @@ def _product(dims: Shape) -> int:
     return result
 
 
-def _average_to_openvino(site: OpenvinoSite) -> None:
+def averaged(site: OpenvinoSite, data: Tensor, dtype: Any) -> Tensor:
+    """AvgPool with the node's attributes, of a tensor that stands for its first input, of a type of numpy's."""
     kernel, window, is_ceil = onnx_pooling(site)
     excludes = not site.attribute("count_include_pad", 0)
-    data, rounding = site.input(0), "ceil_torch" if is_ceil else "floor"
+    rounding = "ceil_torch" if is_ceil else "floor"
     if is_ceil and not excludes and _is_padded(window):
         tails = _tails(site, kernel, window)
         if max(tails) <= 0:
@@ -86,7 +89,8 @@ def _average_to_openvino(site: OpenvinoSite) -> None:
         else:
             # ONNX counts padding but nothing beyond it; OpenVINO then counts whole windows. Padding that is data
             # makes the two the same.
-            data, window, excludes = _padded_in_openvino(site, kernel, window, tails), _unpadded(window), True
+            data = _padded_in_openvino(site, data, dtype, kernel, window, tails)
+            window, excludes = _unpadded(window), True
     is_dilated = max(window.dilations) > 1
     attributes = {
         **window.openvino(), "kernel": kernel, "exclude-pad": excludes, "rounding_type": rounding,
@@ -94,7 +98,12 @@ def _average_to_openvino(site: OpenvinoSite) -> None:
     opset = 16 if is_dilated else 14 if rounding == "ceil_torch" else 1
     if not is_dilated:
         del attributes["dilations"]
-    site.result(site.add("AvgPool", [data], attributes, opset=opset))
+    made: Tensor = site.add("AvgPool", [data], attributes, opset=opset)
+    return made
+
+
+def _average_to_openvino(site: OpenvinoSite) -> None:
+    site.result(averaged(site, site.input(0), dtype_of(site).numpy))
 
 
 def _average_to_onnx(site: OnnxSite) -> None:
@@ -214,16 +223,15 @@ def _unpadded(window: Window) -> Window:
     return Window(window.strides, window.dilations, none, none, "explicit")
 
 
-def _padded_in_openvino(site: OpenvinoSite, kernel: list[int], window: Window, tails: list[int]) -> Tensor:
+def _padded_in_openvino(
+    site: OpenvinoSite, data: Tensor, dtype: Any, kernel: list[int], window: Window, tails: list[int]
+) -> Tensor:
     """The data with its padding of 0; without what no window would reach, so that none starts there."""
     ends = [end + min(tail, 0) for end, tail in zip(window.pads_end, tails, strict=True)]
     if min(ends) < 0:
         raise UnsupportedError(f"ceil_mode with padding and strides above its kernel {kernel} is not covered")
-    dtype = site.dtype(0)
-    if dtype is None:
-        raise UnsupportedError("the element type of its input is not known")
     bounds = [site.constant([0, 0, *pads], "int64") for pads in (window.pads_begin, ends)]
-    operands = [site.input(0), *bounds, site.constant(0, dtype.numpy)]
+    operands = [data, *bounds, site.constant(0, dtype)]
     result: Tensor = site.add("Pad", operands, {"pad_mode": "constant"})
     return result
 

@@ -50,7 +50,8 @@ def _output_type(site: OpenvinoSite, otherwise: DType) -> DType:
     return dtype
 
 
-def _dequantize_to_openvino(site: OpenvinoSite) -> None:
+def dequantize_to_openvino(site: OpenvinoSite) -> None:
+    """Integers to real numbers."""
     dtype, scale_type = input_type(site, 0), input_type(site, 1)
     to = _output_type(site, scale_type)
     if to.openvino not in _WIDE:
@@ -88,7 +89,8 @@ def _blocks_to_real(site: OpenvinoSite, dtype: DType, scale_type: DType, wide: s
     return result
 
 
-def _quantize_to_openvino(site: OpenvinoSite) -> None:
+def quantize_to_openvino(site: OpenvinoSite) -> None:
+    """Real numbers to integers, or to floats of 8 bits or less."""
     # It says in which type the quotient is made; here it is f32, the widest of them.
     site.ignore("precision")
     dtype, scale_type = input_type(site, 0), input_type(site, 1)
@@ -161,7 +163,8 @@ def _narrow_float(site: OpenvinoSite, quotient: Tensor, to: DType) -> Tensor:
     return made
 
 
-def _dynamic_to_openvino(site: OpenvinoSite) -> None:
+def dynamically_quantized(site: OpenvinoSite) -> tuple[Tensor, Tensor, Tensor]:
+    """The first input as bytes that span its range and 0, their scale and zero point."""
     x, rank, unsigned = site.input(0), _rank(site), type_of(2)
     assert unsigned is not None
     flat = x
@@ -181,7 +184,11 @@ def _dynamic_to_openvino(site: OpenvinoSite) -> None:
     zero_point = rounded(site, from_zero, None, unsigned)
     quotient = site.add("Divide", [x, scale], NUMPY)
     result = rounded(site, quotient, converted(site, zero_point, unsigned, "f32"), unsigned)
-    site.result(result, scale, zero_point)
+    return result, scale, zero_point
+
+
+def _dynamic_to_openvino(site: OpenvinoSite) -> None:
+    site.result(*dynamically_quantized(site))
 
 
 _ROUNDED = (
@@ -192,12 +199,12 @@ _STEP = "1 step, where a quotient is half-way between two"
 
 ROWS: tuple[Row, ...] = (
     *from_onnx(
-        "QuantizeLinear", "FakeQuantize-1", _quantize_to_openvino, tolerance=_STEP,
+        "QuantizeLinear", "FakeQuantize-1", quantize_to_openvino, tolerance=_STEP,
         limits=f"{_ROUNDED} Becomes a FakeQuantize where scale and zero point are constants, the result has 8 bits and "
         "ties are the same; else a division and a Round. Floats that are not saturated are refused.",
     ),
     *from_onnx(
-        "DequantizeLinear", "Multiply-1", _dequantize_to_openvino,
+        "DequantizeLinear", "Multiply-1", dequantize_to_openvino,
         tolerance="1e-6 of the largest result", limits="Becomes Convert, Subtract and Multiply.",
     ),
     *from_onnx(
