@@ -183,12 +183,16 @@ def one_line(error: Exception) -> str:
 
 
 def check_openvino(node: Node) -> None:
-    """Raises `UnsupportedError` for a layer that its operation, of the version of its operator set, does not allow."""
+    """Raises `UnsupportedError` for a layer that its operation, of the version of its operator set, does not allow.
+
+    Attributes that it does not have are nothing to OpenVINO: old writers gave more of them.
+    """
     version = node.domain.removeprefix("openvino.opset")
     found = operation(node.op, int(version)) if version.isdecimal() else None
     if found is None:
         raise UnsupportedError(f"its version {version!r} is not covered")
-    reason = found.why_not(len(node.inputs), len(node.outputs), node.attrs)
+    known = {name: value for name, value in node.attrs.items() if name in found.attributes}
+    reason = found.why_not(len(node.inputs), len(node.outputs), known)
     if reason is not None:
         raise UnsupportedError(reason)
 

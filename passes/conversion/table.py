@@ -19,6 +19,7 @@ from maxfold.passes.conversion.rows import (
     convolution,
     convolution_transpose,
     detection,
+    detection_output,
     generating,
     indexing,
     logic,
@@ -32,6 +33,7 @@ from maxfold.passes.conversion.rows import (
     padding,
     pooling,
     prelu,
+    prior_boxes,
     quantization,
     quantized_products,
     rearranging,
@@ -132,5 +134,7 @@ TABLE = make_table(
         *detection.ROWS,
         *control_flow.ROWS,
         *optionals.ROWS,
+        *detection_output.ROWS,
+        *prior_boxes.ROWS,
     )
 )

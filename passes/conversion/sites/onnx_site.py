@@ -208,8 +208,8 @@ class OnnxSite(Site):
 
     def _is_default(self, name: str) -> bool:
         assert self._operation is not None
-        known = self._operation.attributes[name]
-        return not known.is_read or known.is_default(self.node.attrs[name])
+        known = self._operation.attributes.get(name)
+        return known is None or not known.is_read or known.is_default(self.node.attrs[name])
 
     def integer(self, name: str) -> int:
         """An integer attribute."""
@@ -225,6 +225,16 @@ class OnnxSite(Site):
             return float(self.text(name))
         except ValueError:
             raise UnsupportedError(f"its attribute {name!r} is no number") from None
+
+    def floatings(self, name: str) -> list[float]:
+        """A list of numbers; empty text is an empty list."""
+        items = self.text(name).split(",")
+        if not items[-1].strip():
+            items.pop()
+        try:
+            return [float(item) for item in items]
+        except ValueError:
+            raise UnsupportedError(f"its attribute {name!r} is no list of numbers") from None
 
     def body(self, graph: Graph, inputs: Sequence[Tensor | Shape | None]) -> Graph:
         """A body of the operation as an ONNX graph. Each of its inputs stands for a tensor of the graph around it, or

@@ -1,0 +1,128 @@
+"""Boxes that detectors start from: PriorBox and PriorBoxClustered, which become constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row, from_openvino
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+
+_Floats = NDArray[np.float32]
+_HALF, _ONE = np.float32(0.5), np.float32(1)
+# Ratios that differ by less are one.
+_SAME_RATIO = 1e-6
+_WITHOUT_VARIANCE = np.asarray([0.1], np.float32)
+# The first version that says where the box of the largest size comes.
+_ORDERED = 8
+
+
+def _clustered_to_onnx(site: OnnxSite) -> None:
+    height, width = _size(site, 0, "its layer's size")
+    image = np.asarray(_size(site, 1, "its image's size"), np.float32)
+    widths, heights = _numbers(site, "width"), _numbers(site, "height")
+    if len(widths) != len(heights):
+        raise UnsupportedError(f"it has {len(widths)} widths and {len(heights)} heights")
+    step = np.float32(site.floating("step"))
+    across, down = (np.float32(site.floating(name)) or step for name in ("step_w", "step_h"))
+    if not across and not down:
+        down, across = image[0] / np.float32(height), image[1] / np.float32(width)
+    center_y, center_x = _centers(height, width, np.float32(site.floating("offset")), down, across)
+    size = image[::-1]
+    low = np.stack(np.broadcast_arrays(center_x - widths / 2, center_y - heights / 2), axis=-1) / size
+    high = np.stack(np.broadcast_arrays(center_x + widths / 2, center_y + heights / 2), axis=-1) / size
+    _finish(site, np.concatenate([low, high], axis=-1), is_clipped=site.flag("clip"))
+
+
+def _priors_to_onnx(site: OnnxSite) -> None:
+    height, width = _size(site, 0, "its layer's size")
+    image = np.asarray(_size(site, 1, "its image's size"), np.float32)
+    if any(site.floatings(name) for name in ("fixed_size", "fixed_ratio", "density")):
+        raise UnsupportedError("its boxes of a fixed size are not covered")
+    if not site.flag("scale_all_sizes"):
+        raise UnsupportedError("its attribute 'scale_all_sizes' is false, which is not covered")
+    step, offset = np.float32(site.floating("step")), np.float32(site.floating("offset"))
+    across = down = step
+    if not step:
+        down, across, offset = image[0] / np.float32(height), image[1] / np.float32(width), _HALF
+    halves = _half_sizes(site)
+    center_y, center_x = _centers(height, width, offset, down, across)
+    scale = _ONE / image[::-1]
+    low = np.stack(np.broadcast_arrays(center_x - halves[:, 0], center_y - halves[:, 1]), axis=-1) * scale
+    high = np.stack(np.broadcast_arrays(center_x + halves[:, 0], center_y + halves[:, 1]), axis=-1) * scale
+    _finish(site, np.concatenate([low, high], axis=-1), is_clipped=site.flag("clip"))
+
+
+def _half_sizes(site: OnnxSite) -> _Floats:
+    """Half the width and height of each box of a cell."""
+    least, most = _numbers(site, "min_size"), _numbers(site, "max_size")
+    ratios = _ratios(_numbers(site, "aspect_ratio"), is_flipped=site.flag("flip"))
+    is_largest_second = site.version < _ORDERED or site.flag("min_max_aspect_ratios_order")
+    found: list[_Floats] = []
+    for index, size in enumerate(least):
+        half = size * _HALF
+        largest = [np.sqrt(size * most[index]) * _HALF] if index < len(most) else []
+        squares = [np.asarray([side, side], np.float32) for side in largest]
+        others = [np.asarray([half * root, half / root], np.float32) for root in np.sqrt(ratios)]
+        found.append(np.asarray([half, half], np.float32))
+        found.extend([*squares, *others] if is_largest_second else [*others, *squares])
+    if not found:
+        raise UnsupportedError("it has no attribute 'min_size'")
+    return np.stack(found)
+
+
+def _ratios(given: _Floats, *, is_flipped: bool) -> _Floats:
+    """The ratios of width to height apart from 1, each once."""
+    ratios = [_ONE]
+    for ratio in given:
+        if any(abs(ratio - other) < _SAME_RATIO for other in ratios):
+            continue
+        ratios.append(ratio)
+        if is_flipped:
+            ratios.append(_ONE / ratio)
+    return np.asarray(ratios[1:], np.float32)
+
+
+def _centers(
+    height: int, width: int, offset: np.float32, down: np.float32, across: np.float32
+) -> tuple[_Floats, _Floats]:
+    """Where the cells have their boxes, broadcast over rows, columns and the boxes of a cell."""
+    rows, columns = np.arange(height, dtype=np.float32), np.arange(width, dtype=np.float32)
+    return ((rows + offset) * down).reshape(-1, 1, 1), ((columns + offset) * across).reshape(1, -1, 1)
+
+
+def _finish(site: OnnxSite, boxes: _Floats, *, is_clipped: bool) -> None:
+    """The result: boxes, and their variances below."""
+    if is_clipped:
+        boxes = np.clip(boxes, np.float32(0), _ONE)
+    variances = _numbers(site, "variance")
+    if len(variances) not in (0, 1, 4):
+        raise UnsupportedError(f"it has {len(variances)} variances; it may have 1 or 4")
+    repeated = np.broadcast_to(variances if len(variances) else _WITHOUT_VARIANCE, boxes.shape)
+    site.result(site.constant(np.stack([boxes.reshape(-1), repeated.reshape(-1)]), "float32"))
+
+
+def _numbers(site: OnnxSite, name: str) -> _Floats:
+    return np.asarray(site.floatings(name), np.float32)
+
+
+def _size(site: OnnxSite, index: int, what: str) -> Sequence[int]:
+    """Height and width."""
+    sizes = site.integers_of(index, what)
+    if len(sizes) != 2:
+        raise UnsupportedError(f"{what} has {len(sizes)} numbers, not two")
+    return sizes
+
+
+_STATIC = "Becomes a constant; sizes that are computed at run time are refused."
+
+ROWS: tuple[Row, ...] = (
+    *from_openvino("PriorBoxClustered-1", "Constant", _clustered_to_onnx, limits=_STATIC),
+    *from_openvino(
+        "PriorBox-1", "Constant", _priors_to_onnx,
+        limits=f"{_STATIC} Boxes of a fixed size, and `scale_all_sizes` of false, are refused.",
+    ),
+)  # fmt: skip
