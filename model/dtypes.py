@@ -35,6 +35,11 @@ class DType:
         return (-(-count // self.group) * self.group * self.bits + 7) // 8
 
     @property
+    def is_arithmetic(self) -> bool:
+        """Whether operators that compute take it: integers of whole bytes, and floating point of 16 bits or more."""
+        return not self.is_packed and (self.kind in ("int", "uint") or (self.kind == "float" and self.bits >= 16))
+
+    @property
     def is_packed(self) -> bool:
         """Whether a stored element is narrower than a byte."""
         return 0 < self.bits < 8

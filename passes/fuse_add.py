@@ -104,7 +104,7 @@ def _drop(node: Node, constant: Constant, other: Tensor, view: View) -> Match | 
         return Decline(reason)
     dtype = constant.data.dtype
     assert dtype is not None
-    if dtype.is_packed or dtype.kind not in ("int", "uint", "float"):
+    if not dtype.is_arithmetic:
         return None
     is_float = dtype.kind == "float"
     is_negative = is_float and all_equal_bits(constant, -0.0)
@@ -171,7 +171,7 @@ class CollectConstants(Rule):
         if opset < _BROADCASTING_OPSET:
             return Decline("Add before operator set 7 broadcasts by attributes")
         dtype = next(iter(constants.values())).data.dtype
-        if dtype is None or dtype.kind not in ("int", "uint", "float") or dtype.is_packed:
+        if dtype is None or not dtype.is_arithmetic:
             return None
         result = self._collect(node, constants, view, opset)
         if isinstance(result, CollectedConstants) and dtype.kind == "float" and view.math == "exact":

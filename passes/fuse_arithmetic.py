@@ -102,7 +102,7 @@ class MergeConstants(Rule):
         if opset is None or opset < BROADCASTING_OPSET:
             return None
         dtype = outer.constant.data.dtype
-        if dtype is None or dtype.is_packed or dtype.kind not in ("int", "uint", "float"):
+        if dtype is None or not dtype.is_arithmetic:
             return None
         if dtype.kind != "float" and "Div" in (outer.node.op, inner.node.op):
             return None

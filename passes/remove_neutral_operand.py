@@ -27,7 +27,6 @@ _NEUTRAL: dict[str, tuple[object, bool]] = {
     "BitwiseXor": (0, True),
     "BitShift": (0, False),
 }
-_KINDS = ("int", "uint", "float", "bool")
 # From this operator set on both operands are broadcast, as numpy does it.
 _BROADCASTING_OPSET = 7
 # Runtimes compute powers of integers as floats, which hold integers below 2^53.
@@ -60,7 +59,7 @@ class RemoveNeutralOperand(SingleRulePass):
 
 def _without(node: Node, constant: Constant, other: Tensor, view: View) -> Match | Decline | None:
     dtype = constant.data.dtype
-    if dtype is None or dtype.is_packed or dtype.kind not in _KINDS:
+    if dtype is None or not (dtype.is_arithmetic or dtype.kind == "bool"):
         return None
     reason = view.why_not_constant(constant)
     if reason is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -16,6 +17,8 @@ import pytest
 from maxfold import passes
 from maxfold.passes import kernels
 from maxfold.passes.conversion import TABLE, Row, rows
+from maxfold.passes.conversion.pair import Pair
+from maxfold.passes.conversion.row import FromOpenvino
 from maxfold.passes.rule import Pass
 from tests.contract.repository import ROOT, documentation
 
@@ -96,3 +99,20 @@ def test_conversion_table_is_what_is_on_disk() -> None:
 @pytest.mark.parametrize("row", TABLE.rows, ids=lambda row: f"{type(row).__name__}-{row.onnx}-{row.openvino}")
 def test_conversion_row_is_complete(row: Row) -> None:
     assert row.tolerance
+
+
+@pytest.mark.parametrize("row", TABLE.rows, ids=lambda row: f"{type(row).__name__}-{row.onnx}-{row.openvino}")
+def test_conversion_row_is_tested(row: Row) -> None:
+    """The source of each direction is named in a test, as the operator or as the function that makes the operation."""
+    sources = [row.openvino] if isinstance(row, FromOpenvino) else [row.onnx.rpartition(".")[2]]
+    sources += [row.openvino] if isinstance(row, Pair) else []
+    assert [source for source in sources if source.casefold() not in words_of_tests()] == []
+
+
+@functools.cache
+def words_of_tests() -> frozenset[str]:
+    """The words of the tests of conversion, without underscores."""
+    files = (ROOT / "tests" / "passes" / "conversion").glob("*.py")
+    return frozenset(
+        word.replace("_", "").casefold() for file in files for word in re.findall(r"\w+", file.read_text())
+    )
