@@ -46,6 +46,12 @@ def test_fused_matmul(left: Any, right: Any, attributes: Any, dynamic: Any, tmp_
     judged.assert_same_in_openvino(model, inputs, tmp_path)
 
 
+def test_transpose_matmul(tmp_path: Path) -> None:
+    operands = {"a": judged.floats(2, 4, 3), "b": judged.floats(2, 4, 5, seed=1)}
+    model, inputs = one_node("TransposeMatMul", operands, transA=1, alpha=0.5)
+    judged.assert_same_in_openvino(model, inputs, tmp_path)
+
+
 _GEMM = [
     ("Relu", {}), ("Tanh", {}), ("Sigmoid", {}), ("Softplus", {}), ("Softsign", {}),
     ("LeakyRelu", {"activation_alpha": 0.3}), ("Elu", {"activation_alpha": 0.7}),
