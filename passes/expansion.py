@@ -33,9 +33,13 @@ Settle = Callable[[Edit], str | None]
 
 @record
 class Expansion:
-    """`made` are the nodes that are there now, by each node that is gone; `refused` the others, with the reasons."""
+    """`made` are the nodes that are there now, by each node that is gone; `refused` the others, with the reasons.
+
+    `results` says what is read in the place of results that are gone.
+    """
 
     made: dict[Node, list[Node]] = field(default_factory=dict)
+    results: dict[Tensor, Tensor] = field(default_factory=dict)
     refused: dict[Node, str] = field(default_factory=dict)
 
 
@@ -92,7 +96,9 @@ def _expand(node: Node, edit: Edit, settle: Settle | None, found: Expansion) -> 
     copied = edit.copy_function(graph, node)
     found.made[node] = list(copied.nodes)
     tensors = iter(edit.inline_graph(copied, before=node, bindings=dict(zip(copied.inputs, given, strict=True))))
-    edit.replace_results(node, [next(tensors) if tensor.name else tensor for tensor in node.outputs])
+    results = [next(tensors) if tensor.name else tensor for tensor in node.outputs]
+    found.results.update((old, new) for old, new in zip(node.outputs, results, strict=True) if old is not new)
+    edit.replace_results(node, results)
 
 
 def _why_not(node: Node, edit: Edit) -> str | None:

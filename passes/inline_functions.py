@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from typing import ClassVar
 
@@ -37,15 +37,41 @@ class InlineFunctions(Pass):
         started = time.perf_counter()
         if not self.inline_functions or not edit.model.functions:
             return PassResult(self.name, 0, (), time.perf_counter() - started)
-        inliner = _Inliner(edit)
-        changes = inliner.run(progress)
-        edit.flush()
-        for function in _uncalled(edit.model):
-            edit.remove_function(function)
-            changes += 1
-        edit.flush()
-        edit.take_touched()
-        return PassResult(self.name, changes, tuple(inliner.declines), time.perf_counter() - started)
+        changes, declines = inline_calls(edit, progress=progress)
+        return PassResult(self.name, changes, declines, time.perf_counter() - started)
+
+
+def inline_calls(
+    edit: Edit, left: Collection[Function] = (), *, progress: Progress | None = None
+) -> tuple[int, tuple[DeclineRecord, ...]]:
+    """Inlines all calls but those of functions in `left`; returns the number of changes, and the calls that stay."""
+    inliner = _Inliner(edit)
+    inliner.functions = {key: function for key, function in inliner.functions.items() if function not in left}
+    changes = inliner.run(progress)
+    edit.flush()
+    for function in _uncalled(edit.model):
+        edit.remove_function(function)
+        changes += 1
+    edit.flush()
+    edit.take_touched()
+    return changes, tuple(inliner.declines)
+
+
+def with_callers(reasons: Mapping[Function, str], model: Model) -> dict[Function, str]:
+    """The same for all functions that call these, at any distance."""
+    functions = _by_key(model)
+    callers: dict[Function, list[Function]] = {}
+    for function in functions.values():
+        for inner in _calls(function, functions):
+            callers.setdefault(inner, []).append(function)
+    found, pending = dict(reasons), list(reasons)
+    while pending:
+        inner = pending.pop()
+        for function in callers.get(inner, ()):
+            if function not in found:
+                found[function] = found[inner]
+                pending.append(function)
+    return found
 
 
 @record

@@ -6,7 +6,7 @@ import functools
 
 import onnx
 
-from maxfold.passes.signature_table import HINT
+from maxfold.passes.signature_table import HINT, signature
 
 
 def is_default(operator: str, opset: int, name: str, value: object) -> bool:
@@ -16,6 +16,9 @@ def is_default(operator: str, opset: int, name: str, value: object) -> bool:
     """
     if name == HINT:
         return _had_hint(operator)
+    known = signature(operator, "", opset)
+    if known is None or name not in known.attributes:
+        return False
     default = default_of(operator, opset, name)
     return default is not None and type(value) is type(default) and value == default
 

@@ -46,7 +46,9 @@ def convert_to_openvino(model: Model, table: Table, *, ir_version: int = 11) -> 
     prepared = prepare(model, table.by_onnx)
     model, view = prepared.model, prepared.view
     graph = model.graph
-    target = OpenvinoTarget(graph.name or "model", view)
+    target = OpenvinoTarget(graph.name or "model", view, nameless=prepared.foreign)
+    for name in prepared.silent:
+        target.lose("metadata of nodes that are no operation of their own", name)
     for tensor in graph.inputs:
         refusals.attempt("graph input", tensor.name, partial(_input, tensor, target, model, ir_version))
     refusals.attempt("graph", graph.name, partial(check_name, graph.name or ""))
@@ -82,6 +84,7 @@ class _Walk:
 
     def nodes(self, scope: Graph, target: Target) -> None:
         """Converts constants and nodes of a scope. Raises `InsideError` where one of a body is refused."""
+        assert isinstance(target, OpenvinoTarget)
         refusals, before = self._refusals, self._refusals.count
         for constant in scope.constants:
             if constant not in target.tensors:
@@ -103,7 +106,7 @@ class _Walk:
             check_onnx_version(node, self._view.opset(node) or 1)
         return way
 
-    def _convert(self, node: Node, target: Target, returned: frozenset[Tensor], way: ToOpenvino) -> None:
+    def _convert(self, node: Node, target: OpenvinoTarget, returned: frozenset[Tensor], way: ToOpenvino) -> None:
         count = len(target.graph.nodes)
         site = OpenvinoSite(node, target, self, self._view)
         way(site)
@@ -134,7 +137,7 @@ def _input(tensor: Tensor, target: OpenvinoTarget, model: Model, ir_version: int
     target.shown.add(made)
 
 
-def _constant(constant: Constant, target: Target, view: View) -> None:
+def _constant(constant: Constant, target: OpenvinoTarget, view: View) -> None:
     dtype = constant.data.dtype
     if dtype is None or dtype.openvino is None:
         raise UnsupportedError(f"its element type {dtype} does not exist in OpenVINO")
@@ -145,7 +148,8 @@ def _constant(constant: Constant, target: Target, view: View) -> None:
     if isinstance(data, SparseData):
         data = _dense(data, dtype)
     made = target.constant(data, constant.name)
-    made.__dict__["port"] = Port(precision(dtype), [], escape_name(constant.name))
+    name = None if constant in target.nameless else escape_name(constant.name)
+    made.__dict__["port"] = Port(precision(dtype), [], name)
     target.tensors[constant] = made
     if view.is_graph_output(constant):
         target.shown.add(made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import onnx_graphsurgeon as gs
@@ -24,9 +24,13 @@ from maxfold.passes.conversion.sites.site import Shape, Site, Target, Walk
 class OpenvinoTarget(Target):
     """An IR graph under construction. A body reads nothing around it but through its own inputs."""
 
-    def __init__(self, name: str, view: View, outer: Target | None = None) -> None:
+    def __init__(
+        self, name: str, view: View, outer: OpenvinoTarget | None = None, *, nameless: Collection[Tensor] = ()
+    ) -> None:
         super().__init__(name, outer)
         self.view = view
+        # Tensors of the source whose names are none of the file's.
+        self.nameless: Collection[Tensor] = nameless if outer is None else outer.nameless
         # What the inputs of a body stand for, but for those that it has of its own, which come first.
         self.captured: list[Tensor] = []
 
@@ -71,7 +75,9 @@ def _size(dim: object) -> int | None:
 class OpenvinoSite(Site):
     """An ONNX node on its way to OpenVINO operations."""
 
-    def __init__(self, node: Node, target: Target, walk: Walk, view: View) -> None:
+    _target: OpenvinoTarget
+
+    def __init__(self, node: Node, target: OpenvinoTarget, walk: Walk, view: View) -> None:
         super().__init__(node, target, walk)
         self._view = view
 
@@ -136,7 +142,9 @@ class OpenvinoSite(Site):
             self._target.shown.add(tensor)
             tensor.__dict__["shown_name"] = output.name
         port = tensor.__dict__.setdefault("port", _port(tensor))
-        port.names = join_names([*map(escape_name, split_names(port.names or "")), escape_name(output.name)])
+        is_known = output not in self._target.nameless
+        if is_known:
+            port.names = join_names([*map(escape_name, split_names(port.names or "")), escape_name(output.name)])
         dtype, shape = self._view.dtype(output), self._view.shape(output)
         if dtype is not None and not isinstance(tensor, Constant):
             port.precision = precision(dtype)
@@ -144,7 +152,7 @@ class OpenvinoSite(Site):
         producer = tensor.inputs[0] if tensor.inputs else None
         if producer is not None and producer.outputs[0] is tensor and not producer.__dict__.get("is_named"):
             producer.name = self.node.name or output.name
-            producer.__dict__["is_named"] = True
+            producer.__dict__["is_named"] = is_known
 
     def _copy(self, tensor: Tensor, dtype: DType | None) -> Tensor:
         """An operation that gives what it reads. OpenVINO's own Identity is of operator set 16, which only recent

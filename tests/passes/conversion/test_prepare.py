@@ -36,6 +36,35 @@ def test_a_model_of_one_operator_set_and_the_original_untouched() -> None:
     assert {prepared.view.opset(node) for node in prepared.model.nodes()} == {min(28, onnx.defs.onnx_opset_version())}
 
 
+FUNCTION = """
+    <ir_version: 9, opset_import: ["" : 17, "local" : 1]>
+    g (float[2, 3, 4] x, float[3] c) => (float[2, 3, 4] y) { y = local.outer (x, c) }
+    <domain: "local", opset_import: ["local" : 1]> outer (q, c) => (r) { r = local.inner (q, c) }
+    <domain: "local", opset_import: ["" : VERSION]> inner (q, c) => (r) { r = BODY }
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "body", "reason"),
+    [
+        ("6", "Add <axis = 1, broadcast = 1> (q, c)", "Add in 'inner': its step Add 6 -> 7 is not covered"),
+        ("11", "Add <other = 1> (q, c)", "Add in 'inner': its attribute 'other' does not exist in operator set 11"),
+    ],
+)
+def test_calls_of_functions_with_nodes_that_cannot_come_along(version: str, body: str, reason: str) -> None:
+    text = FUNCTION.replace("VERSION", version).replace("BODY", body)
+    prepared = prepare(read_onnx(parser.parse_model(text)), TABLE.by_onnx)
+    (call,) = prepared.model.graph.nodes
+    assert prepared.refused[call].startswith(f"it calls a model-local function that cannot be inlined: {reason}")
+
+
+def test_a_model_that_imports_nothing_but_its_functions() -> None:
+    text = FUNCTION.replace('"" : 17, ', "").replace("VERSION", "17").replace("BODY", "Add (q, c)")
+    prepared = prepare(read_onnx(parser.parse_model(text)), TABLE.by_onnx)
+    assert not prepared.refused
+    assert [node.op for node in prepared.model.nodes()] == ["Add"]
+
+
 def test_refusals_have_the_names_of_the_file(tmp_path: Path) -> None:
     x = np.zeros((1, 1, 2, 2), np.float32)
     model, _ = judged.one_node("Upsample", {"x": x.astype(np.bool_)}, opset=8, scales=[1.0, 1.0, 2.0, 2.0])
