@@ -52,7 +52,7 @@ def _castable(site: OpenvinoSite, to: DType) -> Tensor:
     if "string" in (source.kind, to.kind):
         raise UnsupportedError(f"OpenVINO has no cast from {source} to {to}")
     if to.kind in ("int", "uint") and to.bits < 8:
-        return site.input(0) if source is to else _wrapped(site, to)
+        return site.input(0) if source is to else wrapped(site, to)
     if to.name == "FLOAT8E8M0":
         raise UnsupportedError(f"a cast to {to} rounds in a way that OpenVINO does not have")
     if to.name in _FLOAT8 and site.attribute("saturate", 1) and source is not to:
@@ -60,8 +60,8 @@ def _castable(site: OpenvinoSite, to: DType) -> Tensor:
     return site.input(0)
 
 
-def _wrapped(site: OpenvinoSite, to: DType) -> Tensor:
-    """The input as 32-bit integers that are what wraps around in a type of fewer than 8 bits."""
+def wrapped(site: OpenvinoSite, to: DType) -> Tensor:
+    """The input as 32-bit integers that are what wraps around in a type of fewer bits."""
     x = site.add("Convert", [site.input(0)], {"destination_type": "i32"})
     mask, lowest = site.constant(2**to.bits - 1, "int32"), site.constant(2 ** (to.bits - 1), "int32")
     if to.kind == "int":
