@@ -84,8 +84,6 @@ def fused_normalization(
         return Decline(blocked or f"{last.outputs[0].name!r} is to be kept")
     if view.math == "exact":
         return Decline(f"{operator} rounds differently; only with --math relaxed", relaxed_gain=len(nodes))
-    if _is_between_casts(x, last, view):
-        return Decline("runtimes fuse it with the Casts around it")
     taken_in = np.ones(ones[1], dtype.numpy) if scale is None else scale
     return FusedNormalization(operator, last, x, -count, found.epsilon, taken_in, bias, tuple(reversed(nodes)))
 
@@ -99,12 +97,6 @@ def _in_half_precision(x: Tensor, last: Node, view: View) -> tuple[Tensor, Node]
     if not view.is_operator(narrowing, "Cast") or not is_type(source, ("FLOAT16",), view):
         return None
     return (source, narrowing) if is_type(narrowing.outputs[0], ("FLOAT16",), view) else None
-
-
-def _is_between_casts(x: Tensor, last: Node, view: View) -> bool:
-    """Whether a normalization in float32, its scale too, stands between Casts: runtimes make all of it one operator."""
-    reader = view.only_consumer(last.outputs[0])
-    return made_by(x, "Cast", view) is not None and reader is not None and view.is_operator(reader, "Cast")
 
 
 def _operand_behind(
