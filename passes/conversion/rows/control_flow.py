@@ -132,6 +132,9 @@ def _scan_to_openvino(site: OpenvinoSite) -> None:
         body.enter(tensor, _lowered(body, tensor, site, index, axis))
         entries.append(port_input(index, index, **_slices(axis, is_reversed=bool(directions[slot]))))
     outputs = body.convert()
+    if count and not any(is_read(tensor, outputs) for tensor in body.graph.inputs[states : states + count]):
+        # OpenVINO would leave out what nothing reads, and no longer know how often it runs.
+        raise UnsupportedError("its body reads nothing of what is scanned")
     entries += _captured(body, inputs, len(inputs))
     collected = len(outputs) - states
     axes, directions = (_each(site, f"scan_output_{name}", collected) for name in ("axes", "directions"))
@@ -236,6 +239,6 @@ ROWS = (
         "Scan",
         "TensorIterator-1",
         _scan_to_openvino,
-        limits="Batches and sequence lengths of operator set 8 are refused.",
+        limits="Refused: batches and lengths of operator set 8, and a body that reads nothing of what is scanned.",
     ),
 )

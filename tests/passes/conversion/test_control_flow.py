@@ -210,6 +210,22 @@ def test_if_in_loop_in_loop(tmp_path: Path) -> None:
     assert_runs_alike(text, *[[whole(count), floats(size, 3)] for count in (0, 4) for size in (1, 2)], folder=tmp_path)
 
 
+def test_a_state_that_only_a_loop_inside_takes_and_does_not_read(tmp_path: Path) -> None:
+    text = """g (int64 n, float[2] x) => (float[2] y, float[2] z) { k = Abs(x)
+        y, z = Loop (n, , x, x) <body = b (int64 i, bool c0, float[2] s0, float[2] t0)
+          => (bool c, float[2] s, float[2] t) { c = Identity(c0)
+            s, u = Loop (i, , s0, t0) <body = b2 (int64 j, bool d0, float[2] p, float[2] q)
+            => (bool d, float[2] r, float[2] v) { d = Identity(d0) r = Add(p, x) v = Identity(k) }>
+          t = Identity(k) }> }"""
+    assert_runs_alike(text, *[[whole(count), floats(2)] for count in (0, 1, 3)], folder=tmp_path)
+
+
+def test_a_scan_that_reads_nothing(tmp_path: Path) -> None:
+    text = """g (float[2] s, float[A,2] x) => (float[2] y) {
+        y = Scan <num_scan_inputs=1, body = b (float[2] s0, float[2] v) => (float[2] t) { t = Add(s0, s) }> (s, x) }"""
+    assert_refused_in_openvino(model_of(text), tmp_path, "Scan: its body reads nothing of what is scanned")
+
+
 def scan(attributes: str = "", sizes: str = "A,2") -> str:
     return f"""g (float[2] s, float[{sizes}] x, float[2] w) => (float[2] y, float[P,Q] z) {{ k = Neg(w)
         y, z = Scan <num_scan_inputs=1{attributes}, body = b (float[2] s0, float[2] v) => (float[2] s1, float[2] o)
