@@ -64,11 +64,8 @@ class OnnxChecks:
         self._latest: tuple[Node, _Likeness] | None = None
 
     def before(self, node: Node) -> None:
-        """Raises `UnsupportedError` for a node that its operator's schema does not allow, or whose names no IR can
-        hold."""
+        """Raises `UnsupportedError` for a node that its operator's schema does not allow."""
         _raise_if(_once(self._wrong, self._likeness(node), lambda: self._why_wrong(node)))
-        for name in (node.name, *(tensor.name for tensor in node.outputs)):
-            check_name(name)
 
     def after(self, node: Node) -> None:
         """Raises `UnsupportedError` where onnx's own inference finds that shapes or attributes of a node that its row

@@ -26,6 +26,9 @@ def _spelled_out(node: Node, edit: Edit) -> bool:
         maker = edit.producer(largest)
         if maker is None or not edit.is_operator(maker, "ReduceMax") or not _is_lowest(limit, edit):
             continue
+        # Beside a scalar, a limit in a list would make the comparison a list.
+        if edit.rank(limit) != 0 and not edit.rank(largest):
+            continue
         dtype = edit.dtype(maker.inputs[0])
         if dtype is None or dtype.kind != "float" or maker.scope is not node.scope:
             continue

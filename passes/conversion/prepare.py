@@ -20,6 +20,7 @@ from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.masked_rows import spell_out
 from maxfold.passes.conversion.origins import Origins
 from maxfold.passes.conversion.versions import NEWEST_ONNX
+from maxfold.passes.conversion.walk import Source
 from maxfold.passes.driver import RulePass, run_rule_passes
 from maxfold.passes.expansion import expand, has_body
 from maxfold.passes.fuse_sequences import FuseSequences
@@ -41,14 +42,14 @@ _RENAMED = frozenset({"Scatter", "Upsample"})
 class Prepared:
     """A copy of a model as rows see it.
 
-    `refused` are the nodes of it that cannot be converted, each with the reason, `operators` what nodes that the file
+    `refused` are the nodes of it that cannot be converted, each with the reason, `sources` what nodes that the file
     has were before. `foreign` are tensors that the file does not have, or has in a graph inside, and `silent` the nodes
     of which nothing is left that could say what they said.
     """
 
     view: Edit
     refused: Mapping[Node, str]
-    operators: Mapping[Node, str]
+    sources: Mapping[Node, Source]
     foreign: Collection[Tensor]
     silent: Collection[str]
 
@@ -57,9 +58,9 @@ class Prepared:
         """The copy."""
         return self.view.model
 
-    def operator(self, node: Node) -> str:
-        """The operator that the file gives a node."""
-        return self.operators.get(node, node.op)
+    def source(self, node: Node) -> Source:
+        """The node that the file has for a node."""
+        return self.sources.get(node) or Source.of(node)
 
 
 def prepare(model: Model, rows: Collection[str]) -> Prepared:
@@ -77,10 +78,10 @@ def prepare(model: Model, rows: Collection[str]) -> Prepared:
     origins = Origins(copy.graph)
     _, declines = inline_calls(edit)
     _decide(edit)
-    operators = {node: node.op for node in edit.nodes()}
+    sources = {node: Source.of(node) for node in edit.nodes()}
     refused = _wrong(edit, rows)
     # At its own version it is defined as the model meant it, by operators that may be easier to bring further.
-    _expand(edit, rows, refused, operators, origins)
+    _expand(edit, rows, refused, sources, origins)
     versions = [copy.opsets(root).get("", target) for root in copy.roots()]
     inside: dict[Function, str] = {}
     if versions[0] <= target and min(versions) < target:
@@ -89,18 +90,18 @@ def prepare(model: Model, rows: Collection[str]) -> Prepared:
         inside = _refused_inside(copy, refused)
         _, declines = inline_calls(edit, inside)
     refused.update(_calls(edit, declines, inside))
-    refused.update(_expand(edit, rows, refused, operators, origins))
+    refused.update(_expand(edit, rows, refused, sources, origins))
     spell_out(edit)
     if any(node.op in ("Loop", "Scan") for node in edit.nodes()):
         edit.forget_types(settles_loops=True)
     # What is said of values that are gone is said to be lost.
     edit.model.graph.forgotten = set(model.graph.forgotten)
     foreign, silent = origins.hand_on()
-    return Prepared(edit, refused, operators, foreign, silent)
+    return Prepared(edit, refused, sources, foreign, silent)
 
 
 def _expand(
-    edit: Edit, rows: Collection[str], refused: Collection[Node], operators: dict[Node, str], origins: Origins
+    edit: Edit, rows: Collection[str], refused: Collection[Node], sources: dict[Node, Source], origins: Origins
 ) -> dict[Node, str]:
     """Puts what ONNX defines operators by in the place of those that have no row; returns those that are left."""
     opset = edit.model.opsets(edit.model.graph).get("", 0)
@@ -119,7 +120,7 @@ def _expand(
     for node, reason in expansion.refused.items():
         left[node] = f"the operator is not covered: {reason}"
     for node, made in expansion.made.items():
-        operators.update(dict.fromkeys(made, operators.get(node, node.op)))
+        sources.update(dict.fromkeys(made, sources.get(node) or Source.of(node)))
     return left
 
 

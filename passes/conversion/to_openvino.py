@@ -92,7 +92,7 @@ class _Walk:
         returned = frozenset(scope.outputs)
         for node in sorted_nodes(scope):
             find, convert = partial(self._way, node), partial(self._convert, node, target, returned)
-            refusals.attempt_node(node, target, find, convert, self._prepared.operator(node))
+            refusals.attempt_node(node, target, find, convert, self._prepared.source(node))
         if target.outer is not None and refusals.count != before:
             raise InsideError
         _drop_unread(scope, target, self._view)
@@ -101,6 +101,8 @@ class _Walk:
         reason = self._prepared.refused.get(node)
         if reason is not None:
             raise UnsupportedError(reason)
+        for name in (node.name, *(tensor.name for tensor in node.outputs)):
+            check_name(name)
         way = way_for(self._table.by_domain, node, domain_of(node))
         if not domain_of(node):
             check_onnx_version(node, self._view.opset(node) or 1)
@@ -148,6 +150,7 @@ def _constant(constant: Constant, target: OpenvinoTarget, view: View) -> None:
     if isinstance(data, SparseData):
         data = _dense(data, dtype)
     made = target.constant(data, constant.name)
+    check_name(constant.name)
     name = None if constant in target.nameless else escape_name(constant.name)
     made.__dict__["port"] = Port(precision(dtype), [], name)
     target.tensors[constant] = made

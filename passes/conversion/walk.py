@@ -23,32 +23,46 @@ def way_for(ways: Mapping[str, Mapping[str, _Way]], node: Node, domain: str) -> 
     return way
 
 
+class Source:
+    """A node as its file has it, by which it is refused, whatever it became."""
+
+    def __init__(self, operator: str, name: str) -> None:
+        self.operator = operator
+        self.name = name
+
+    @staticmethod
+    def of(node: Node) -> Source:
+        """A node that is what its file has, named after its result where it has no name."""
+        return Source(node.op, node.name or next((tensor.name for tensor in node.outputs if tensor.name), ""))
+
+
 class Refusals:
     """Everything that could not be converted so far; the walk goes on behind a refusal, so that all are found."""
 
     def __init__(self, target: str) -> None:
         self._target = target
-        self._found: dict[tuple[str, str], list[str]] = {}
+        # The refused by what they are refused for: one source of several nodes is one.
+        self._found: dict[tuple[str, str], dict[object, str]] = {}
         self._opsets: dict[tuple[str, str], int | None] = {}
+        # How many were refused so far.
+        self.count = 0
 
-    @property
-    def count(self) -> int:
-        """How many were refused so far."""
-        return sum(map(len, self._found.values()))
-
-    def add(self, operator: str, reason: str, example: str, opset: int | None = None) -> None:
+    def add(
+        self, operator: str, reason: str, example: str, opset: int | None = None, source: Source | None = None
+    ) -> None:
         """Notes one refusal, and the operator set with which there would be none."""
-        self._found.setdefault((operator, reason), []).append(example)
+        self._found.setdefault((operator, reason), {})[source or object()] = example
         self._opsets[operator, reason] = opset
+        self.count += 1
 
-    def attempt(self, operator: str, name: str, convert: Callable[[], object]) -> bool:
+    def attempt(self, operator: str, name: str, convert: Callable[[], object], source: Source | None = None) -> bool:
         """Runs a conversion; returns whether it was refused."""
         try:
             convert()
         except UnsupportedError as error:
-            self.add(operator, str(error), name, error.opset)
+            self.add(operator, str(error), name, error.opset, source)
         except ModelError as error:
-            self.add(operator, str(error), name)
+            self.add(operator, str(error), name, source=source)
         except InsideError:
             pass
         else:
@@ -61,15 +75,14 @@ class Refusals:
         target: Target,
         find: Callable[[], _Way],
         convert: Callable[[_Way], None],
-        operator: str | None = None,
+        source: Source | None = None,
     ) -> None:
         """Finds what converts a node and does so. Where what it reads was refused, that is only looked for, since
-        nothing is known of its inputs any more. `operator` is what the file calls the node's, where that is another."""
-        named = next((tensor.name for tensor in node.outputs if tensor.name), "")
-        name = node.name or named
+        nothing is known of its inputs any more. `source` is the node of the file, where that is another."""
+        source = source or Source.of(node)
         if any(tensor.name and not target.has(tensor) for tensor in node.inputs):
-            self.attempt(operator or node.op, name, find)
-        elif self.attempt(operator or node.op, name, lambda: convert(find())):
+            self.attempt(source.operator, source.name, find, source)
+        elif self.attempt(source.operator, source.name, lambda: convert(find()), source):
             for tensor in node.outputs:
                 target.tensors.pop(tensor, None)
 
@@ -77,6 +90,9 @@ class Refusals:
         """Raises `ConversionError` where anything was refused."""
         if not self._found:
             return
-        refusals = [Refusal(*kind, len(names), names[0], self._opsets[kind]) for kind, names in self._found.items()]
+        refusals = [
+            Refusal(*kind, len(names), next(iter(names.values())), self._opsets[kind])
+            for kind, names in self._found.items()
+        ]
         refusals.sort(key=lambda refusal: (-refusal.count, refusal.operator, refusal.reason))
         raise ConversionError(self._target, refusals)

@@ -11,7 +11,9 @@ from onnx import helper, numpy_helper, parser
 
 from maxfold.model import read_onnx
 from maxfold.model.onnx_writer import to_proto
+from maxfold.optimizer.api import convert
 from maxfold.passes.conversion import TABLE
+from maxfold.passes.conversion.errors import ConversionError
 from maxfold.passes.conversion.prepare import prepare
 from tests.passes.conversion import harness, judged
 
@@ -69,6 +71,39 @@ def test_refusals_have_the_names_of_the_file(tmp_path: Path) -> None:
     x = np.zeros((1, 1, 2, 2), np.float32)
     model, _ = judged.one_node("Upsample", {"x": x.astype(np.bool_)}, opset=8, scales=[1.0, 1.0, 2.0, 2.0])
     judged.assert_refused_in_openvino(model, tmp_path, "Upsample: of bool OpenVINO does not have it")
+
+
+def test_what_an_expanded_node_became_is_refused_as_one_node_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+        <ir_version: 10, opset_import: ["" : 23]>
+        g (float[2, 3] x, float[3] s) => (float[2, 3] y) { [it] y = RMSNormalization (x, s) }
+    """
+    monkeypatch.setattr("maxfold.passes.conversion.prepare.NEWEST_ONNX", 17)
+    monkeypatch.setattr("maxfold.passes.conversion.versions.NEWEST_ONNX", 17)
+    with pytest.raises(ConversionError) as caught:
+        convert(read_onnx(parser.parse_model(text)), to="openvino")
+    found = [(refusal.operator, refusal.count, refusal.example) for refusal in caught.value.refusals]
+    assert found == [("RMSNormalization", 1, "it")]
+
+
+@pytest.mark.parametrize("operator", ["RMSNormalization", "Relu"])
+def test_names_that_xml_cannot_hold(operator: str) -> None:
+    inputs = ["x", "s"] if operator == "RMSNormalization" else ["x"]
+    node = helper.make_node(operator, inputs, ["y"], "a\x01b")
+    infos = [helper.make_tensor_value_info(name, 1, [3]) for name in ("x", "s", "y")]
+    graph = helper.make_graph([node], "graph", infos[:2], infos[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    with pytest.raises(ConversionError, match="has a character that XML cannot hold"):
+        convert(read_onnx(model), to="openvino")
+
+
+def test_a_largest_number_beside_a_limit_in_a_list() -> None:
+    model = parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 13]> g (float[2, 3] x) => (bool[1] y)
+        <float[1] lowest = {-inf}> { m = ReduceMax <keepdims = 0> (x)  y = Equal (m, lowest) }
+    """)
+    prepared = prepare(read_onnx(model), TABLE.by_onnx)
+    assert [node.op for node in prepared.model.nodes()] == ["ReduceMax", "Equal"]
 
 
 @pytest.mark.parametrize("operator", EXPANDED)
