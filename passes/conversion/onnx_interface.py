@@ -34,7 +34,9 @@ def add_input(tensor: Tensor, target: OnnxTarget, shapes: DeclaredShapes, model:
     target.graph.input_info[name] = value_info(name, shown.onnx, shape)
     target.graph.inputs.append(made)
     target.shown.add(made)
-    target.tensors[tensor] = made if shown is dtype else _added(target, "Cast", made, name, {"to": dtype.onnx})
+    target.tensors[tensor] = (
+        made if shown is target.type_of(dtype) else added_to(target, "Cast", made, name, {"to": dtype.onnx})
+    )
 
 
 def reserved_name(model: Model, index: int, target: OnnxTarget) -> str:
@@ -84,9 +86,9 @@ def add_output(model: Model, index: int, name: str, target: OnnxTarget) -> None:
     made = target.tensors[tensor]
     shown = _shown(tensor, made, target) if is_version_10(model) else None
     if shown is not None:
-        made = _added(target, "Cast", made, name, {"to": shown.onnx})
+        made = added_to(target, "Cast", made, name, {"to": shown.onnx})
     elif made.name != name and (made in target.shown or not made.inputs):
-        made = _added(target, "Identity", made, name)
+        made = added_to(target, "Identity", made, name)
     made.name = name
     target.shown.add(made)
     target.graph.outputs.append(made)
@@ -101,7 +103,7 @@ def _shown(tensor: Tensor, made: Tensor, target: OnnxTarget) -> DType | None:
     return None if shown is dtype else shown
 
 
-def _added(
+def added_to(
     target: OnnxTarget, op: str, source: Tensor, base: str, attributes: dict[str, object] | None = None
 ) -> Tensor:
     """What a new node makes of a tensor."""

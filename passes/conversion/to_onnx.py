@@ -21,11 +21,19 @@ from maxfold.model.view import IR_DOMAIN, domain_of
 from maxfold.passes.conversion.check import check_openvino, check_results
 from maxfold.passes.conversion.errors import ConversionError, InsideError, UnsupportedError
 from maxfold.passes.conversion.names import BOUNDS_KEY, shapes_of
-from maxfold.passes.conversion.onnx_interface import add_input, add_output, bounds_of, declare_outputs, reserved_name
+from maxfold.passes.conversion.onnx_interface import (
+    add_input,
+    add_output,
+    added_to,
+    bounds_of,
+    declare_outputs,
+    reserved_name,
+)
 from maxfold.passes.conversion.said_of_layers import interface_to_infos, layer_to_node
 from maxfold.passes.conversion.said_of_models import to_model
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite, OnnxTarget
 from maxfold.passes.conversion.sites.site import Target
+from maxfold.passes.conversion.version_10 import is_version_10
 from maxfold.passes.conversion.versions import check_model, check_openvino_version
 from maxfold.passes.conversion.walk import Refusals, way_for
 
@@ -61,7 +69,7 @@ def _converted(model: Model, table: Table, opset: int) -> Model:
     check_model(model)
     refusals = Refusals("ONNX")
     graph = model.graph
-    target = OnnxTarget(graph.name or "model", opset)
+    target = OnnxTarget(graph.name or "model", opset, widens_half=is_version_10(model))
     shapes = shapes_of(model.net)
     # Names of inputs never change: outputs come second.
     for tensor in graph.inputs:
@@ -131,9 +139,13 @@ def _constant(constant: Constant, target: OnnxTarget) -> None:
     data = constant.data
     if data.dtype is None or data.dtype.onnx is None:
         raise UnsupportedError(f"its element type {data.dtype} does not exist in ONNX")
+    wanted = target.type_of(data.dtype)
     reason = why_no_array(data.shape)
     if reason is not None:
         raise UnsupportedError(f"it {reason}")
     if isinstance(data, StringData):
         data = ArrayData(data.array())
-    target.tensors[constant] = target.constant(data, constant.name)
+    made: Tensor = target.constant(data, constant.name)
+    if wanted is not data.dtype:
+        made = added_to(target, "Cast", made, constant.name, {"to": wanted.onnx})
+    target.tensors[constant] = made

@@ -87,6 +87,7 @@ def _convert_to_onnx(site: OnnxSite) -> None:
     to = dtypes.from_openvino(name)
     if to is None or to.onnx is None:
         raise UnsupportedError(f"ONNX has no {name}")
+    to = site.type_of(to)
     if site.dtype(0) is to:
         site.result(site.add("Identity", site.inputs()))
     else:

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 
 from maxfold.model.data import Array
-from maxfold.model.dtypes import DType
+from maxfold.model.dtypes import DTYPES, DType
 from maxfold.model.graph import Constant, Graph, Node, Tensor, new_node, new_variable
 from maxfold.model.inference import Dim, Fact
 from maxfold.model.model import Model
@@ -31,16 +31,23 @@ from maxfold.passes.signature_table import signature
 # Parameters in half precision are read as numbers up to this size.
 _MOST_WIDENED = 256
 _HALVES = ("FLOAT16", "BFLOAT16")
+_FLOAT = next(dtype for dtype in DTYPES if dtype.name == "FLOAT")
 
 
 class OnnxTarget(Target):
     """An ONNX graph under construction, of which types are derived. Its inputs come first."""
 
-    def __init__(self, name: str, opset: int, outer: OnnxTarget | None = None) -> None:
+    def __init__(self, name: str, opset: int, outer: OnnxTarget | None = None, *, widens_half: bool = False) -> None:
         super().__init__(name, outer)
         self.opset = opset
+        # Whether what the source has in half precision is in single, as where it only stores numbers in it.
+        self.widens_half: bool = widens_half if outer is None else outer.widens_half
         self.imports = [onnx.helper.make_opsetid("", opset)]
         self._around = outer
+
+    def type_of(self, dtype: DType) -> DType:
+        """The element type that a tensor of the source has here."""
+        return _FLOAT if self.widens_half and dtype.name == "FLOAT16" else dtype
 
     @cached_property
     def view(self) -> View:
@@ -72,6 +79,7 @@ class OnnxTarget(Target):
         dtype = text.element_type(written, f"Parameter {parameter.layer.name!r}")
         if dtype is None or dtype.onnx is None:
             raise UnsupportedError(f"the element type {written} of an input of its body does not exist in ONNX")
+        dtype = self.type_of(dtype)
         made = new_variable(self.fresh(source.name), self.graph)
         made.dtype, made.shape = dtype.numpy, shape
         self.graph.input_info[made.name] = value_info(made.name, dtype.onnx, shape)
@@ -164,6 +172,10 @@ class OnnxSite(Site):
     def opset(self) -> int:
         """The version of ONNX's operator set that is written."""
         return self._target.opset
+
+    def type_of(self, dtype: DType) -> DType:
+        """The element type that a tensor of the source has in the target."""
+        return self._target.type_of(dtype)
 
     @property
     def version(self) -> int:

@@ -95,12 +95,24 @@ def test_types_that_openvino_shows(kind: str, is_named: bool, tmp_path: Path) ->
 
 
 def test_half_precision_inside(tmp_path: Path) -> None:
-    """The file of most public models in FP16: its input and its output are f32 for OpenVINO."""
-    x, weight = parameter("data", "f16", (1, 4)), opset13.constant(np.eye(4, dtype=np.float16) * np.float16(1.5))
+    """The file of most public models in FP16: its input and its output are f32 for OpenVINO, which computes in f32."""
+    x, weight = parameter("data", "f16", (1, 64)), opset13.constant(np.eye(64, dtype=np.float16) * np.float16(1.5))
     product = named(opset13.matmul(x, weight, False, False), "fc")
     path = written(openvino.Model([opset13.result(product, name="fc/sink_port_0")], [x], "m"), tmp_path / "m.xml")
-    model = assert_as_shown(path, [np.array([[1, 2, 3, 4]], np.float32)])
-    assert [node.op_type for node in model.graph.node] == ["Cast", "MatMul", "Cast"]
+    # 0.1 and 70000 are no numbers of half precision.
+    model = assert_as_shown(path, [np.tile(np.array([[1, 0.1, 3, 70000]], np.float32), 16)])
+    assert [node.op_type for node in model.graph.node] == ["Cast", "MatMul"]
+    (stored,) = model.graph.initializer
+    assert stored.data_type == onnx.TensorProto.FLOAT16
+
+
+def test_casts_to_half_precision(tmp_path: Path) -> None:
+    x = parameter("x", "f32")
+    half = opset13.convert(x, "f16")
+    y = named(opset13.convert(opset13.multiply(half, opset13.constant(np.float16(3))), "f32"), "y")
+    path = written(openvino.Model([opset13.result(y)], [x], "m"), tmp_path / "m.xml")
+    model = assert_as_shown(path, [np.array([[0.1, 40000, 3], [1, 2, 3]], np.float32)])
+    assert all(info.type.tensor_type.elem_type == onnx.TensorProto.FLOAT for info in model.graph.output)
 
 
 def test_an_input_that_is_read_and_shown(tmp_path: Path) -> None:
@@ -108,7 +120,7 @@ def test_an_input_that_is_read_and_shown(tmp_path: Path) -> None:
     nodes = [named(opset13.relu(x), "a"), named(opset13.negative(x), "b")]
     path = written(openvino.Model([opset13.result(node) for node in nodes], [x], "m"), tmp_path / "m.xml")
     model = assert_as_shown(path, [np.arange(-3, 3).reshape(2, 3).astype(np.float32)])
-    assert [node.op_type for node in model.graph.node].count("Cast") == 3
+    assert [node.op_type for node in model.graph.node].count("Cast") == 0
 
 
 def test_outputs_are_named_after_layers(tmp_path: Path) -> None:
