@@ -71,6 +71,8 @@ def select_passes(passes: Sequence[str] | None, skip: Iterable[str], options: Ma
             hint = f"did you mean {close[0]!r}?" if close else "catalogue() lists them"
             raise ModelError(f"{name!r} is not a pass; {hint}")
     chosen = [entry for entry in CATALOGUE if (passes is None or entry.name in passes) and entry.name not in skipped]
+    # An operator that is to be expanded is not made again of its parts.
+    chosen = [entry for entry in chosen if entry.makes.isdisjoint(options.get("expand", ()))]
     if options.get("opset") is not None and UpgradeOpset not in chosen:
         raise ModelError(f"an opset to upgrade to needs the pass {UpgradeOpset.name!r}, which is not to run")
     selected: list[Pass] = []

@@ -119,6 +119,7 @@ class FuseBounds(RulePass):
     name: ClassVar[str] = "fuse-bounds"
     summary: ClassVar[str] = "make Relu and Clip of Max and Min, with --target onnxruntime or openvino"
     mode: ClassVar[str] = "exact, more with relaxed"
+    makes: ClassVar[frozenset[str]] = frozenset(("Clip", "Relu"))
 
     def rules(self) -> Sequence[Rule]:
         """The first makes what the second looks for."""

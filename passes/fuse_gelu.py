@@ -24,6 +24,7 @@ class FuseGelu(SingleRulePass):
     name: ClassVar[str] = "fuse-gelu"
     summary: ClassVar[str] = "make Gelu of its parts"
     mode: ClassVar[str] = "relaxed"
+    makes: ClassVar[frozenset[str]] = frozenset(("Gelu",))
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Mul"), ("", "Div")})
 
     def match(self, node: Node, view: View) -> Match | Decline | None:

@@ -136,6 +136,7 @@ class FuseHardSwish(RulePass):
     name: ClassVar[str] = "fuse-hard-swish"
     summary: ClassVar[str] = "make HardSigmoid and HardSwish of their parts"
     mode: ClassVar[str] = "relaxed"
+    makes: ClassVar[frozenset[str]] = frozenset(("HardSigmoid", "HardSwish"))
 
     def rules(self) -> Sequence[Rule]:
         """The first makes what the second looks for."""

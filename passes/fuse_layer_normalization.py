@@ -24,6 +24,7 @@ class FuseLayerNormalization(SingleRulePass):
     name: ClassVar[str] = "fuse-layer-normalization"
     summary: ClassVar[str] = "make LayerNormalization of its parts"
     mode: ClassVar[str] = "relaxed"
+    makes: ClassVar[frozenset[str]] = frozenset(("LayerNormalization",))
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Div"), ("", "Mul")})
 
     def match(self, node: Node, view: View) -> Match | Decline | None:

@@ -91,6 +91,7 @@ class FuseLeakyRelu(RulePass):
     target: Target = "any"
     name: ClassVar[str] = "fuse-leaky-relu"
     summary: ClassVar[str] = "make LeakyRelu of Max and PRelu, with --target onnxruntime"
+    makes: ClassVar[frozenset[str]] = frozenset(("LeakyRelu",))
 
     def rules(self) -> Sequence[Rule]:
         """Neither makes what the other looks for."""

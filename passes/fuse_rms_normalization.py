@@ -26,6 +26,7 @@ class FuseRmsNormalization(SingleRulePass):
     name: ClassVar[str] = "fuse-rms-normalization"
     summary: ClassVar[str] = "make RMSNormalization of its parts"
     mode: ClassVar[str] = "relaxed"
+    makes: ClassVar[frozenset[str]] = frozenset(("RMSNormalization",))
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Div"), ("", "Mul")})
 
     def match(self, node: Node, view: View) -> Match | Decline | None:

@@ -186,6 +186,7 @@ class FuseSpaceToDepth(Growing, RulePass):
     name: ClassVar[str] = "fuse-space-to-depth"
     summary: ClassVar[str] = "make SpaceToDepth of strided Slices and Concat"
     mode: ClassVar[str] = "exact, more with relaxed"
+    makes: ClassVar[frozenset[str]] = frozenset(("SpaceToDepth",))
 
     def rules(self) -> Sequence[Rule]:
         """The first makes what the second looks for."""

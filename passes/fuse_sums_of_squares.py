@@ -63,6 +63,7 @@ class FuseSumsOfSquares(Growing, SingleRulePass):
     name: ClassVar[str] = "fuse-sums-of-squares"
     summary: ClassVar[str] = "let normalizations divide by the root of a sum of squares"
     mode: ClassVar[str] = "relaxed"
+    makes: ClassVar[frozenset[str]] = frozenset(("ReduceSumSquare",))
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Div"), ("", "Mul")})
 
     def match(self, node: Node, view: View) -> Match | Decline | None:

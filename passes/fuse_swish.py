@@ -82,6 +82,7 @@ class FuseSwish(RulePass):
     name: ClassVar[str] = "fuse-swish"
     summary: ClassVar[str] = "make Swish and Mish of their parts"
     mode: ClassVar[str] = "relaxed"
+    makes: ClassVar[frozenset[str]] = frozenset(("Mish", "Swish"))
 
     def rules(self) -> Sequence[Rule]:
         """Both look at products."""

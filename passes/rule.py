@@ -105,11 +105,15 @@ class PassResult:
 
 @options
 class Pass(ABC):
-    """A named step over a whole model. Its fields are its options; a subclass with some is a frozen dataclass too."""
+    """A named step over a whole model. Its fields are its options; a subclass with some is a frozen dataclass too.
+
+    `makes` are the operators that ONNX defines by others and that it makes of others.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     mode: ClassVar[str] = "exact"
+    makes: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def run(self, edit: Edit, progress: Progress | None = None) -> PassResult:

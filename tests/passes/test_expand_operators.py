@@ -11,7 +11,10 @@ from maxfold.model import read_onnx
 from maxfold.model.edit import Edit
 from maxfold.model.onnx_writer import to_proto
 from maxfold.optimizer import optimize
+from maxfold.passes import CATALOGUE
 from maxfold.passes.expand_operators import ExpandOperators
+from maxfold.passes.expansion import has_body
+from maxfold.passes.targets import TARGETS, Target
 from tests.passes.conversion import harness
 from tests.text import model as model_of
 
@@ -94,3 +97,41 @@ def test_exact_mathematics_decline() -> None:
 def test_what_is_to_be_kept_stays() -> None:
     edit = Edit(read_onnx(model_of(HAND_MADE)), math="relaxed", keep=["y"])
     assert ExpandOperators(expand=("Celu",)).run(edit).declines[0].reason == "it is to be kept"
+
+
+# Which of the operators that ONNX defines by others some pass makes of others.
+MADE = {
+    "Clip": "y = Clip (x, zero, one)",
+    "Gelu": "y = Gelu (x)",
+    "HardSigmoid": "y = HardSigmoid (x)",
+    "HardSwish": "y = HardSwish (x)",
+    "LayerNormalization": "y = LayerNormalization (x, scale)",
+    "LeakyRelu": "y = LeakyRelu (x)",
+    "Mish": "y = Mish (x)",
+    "RMSNormalization": "y = RMSNormalization (x, scale)",
+    "ReduceSumSquare": "y = ReduceSumSquare (x)",
+    "Relu": "y = Relu (x)",
+    "SpaceToDepth": "y = SpaceToDepth <blocksize = 2> (i)",
+    "Swish": "y = Swish (x)",
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("operator", MADE)
+def test_what_was_expanded_is_not_made_again(operator: str, target: Target) -> None:
+    constants = {"zero": np.float32(0), "one": np.float32(1), "scale": np.ones(3, np.float32)}
+    used = {name: np.asarray(value) for name, value in constants.items() if name in MADE[operator]}
+    newest = onnx.defs.onnx_opset_version()
+    if not has_body(operator, newest):
+        pytest.skip("the installed onnx does not define it by others yet")
+    result = "float[A,B,C,D] y" if operator == "SpaceToDepth" else "float[A,B] y"
+    text = f"agraph (float[2,3] x, float[1,2,4,4] i) => ({result}) {{ {MADE[operator]} }}"
+    source = model_of(text, opset=newest, constants=used)
+    report = optimize(source, math="relaxed", expand=[operator], target=target)
+    assert report.changed
+    assert operator not in {node.op_type for node in source.graph.node}
+    assert not optimize(source, math="relaxed", expand=[operator], target=target).changed
+
+
+def test_all_that_passes_make_is_known() -> None:
+    assert {operator for entry in CATALOGUE for operator in entry.makes} == set(MADE)
