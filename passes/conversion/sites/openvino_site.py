@@ -115,6 +115,25 @@ class OpenvinoSite(Site):
         target = OpenvinoTarget(graph.name or "body", self._view, self._target)
         return Body(graph, target, OpenvinoSite(self.node, target, self._walk, self._view), self._walk)
 
+    def inner(self, name: str) -> OpenvinoSite:
+        """A site in the body of an operation that the row is about to make, all of it the row's own."""
+        return OpenvinoSite(self.node, OpenvinoTarget(name, self._view, self._target), self._walk, self._view)
+
+    def parameter(self, name: str, dtype: DType, shape: Shape) -> Tensor:
+        """A new input of a body."""
+        assert isinstance(self._target, OpenvinoTarget)
+        return self._target.parameter(name, dtype, shape)
+
+    def leave(self, tensor: Tensor) -> None:
+        """Makes a tensor of a body a result of it."""
+        assert isinstance(self._target, OpenvinoTarget)
+        self._target.result(tensor, tensor.name, {})
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that operations are added to."""
+        return self._target.graph
+
     def add(
         self, op: str, inputs: list[Tensor], data: dict[str, Any] | None = None, *, opset: int = 1, outputs: int = 1
     ) -> Any:
