@@ -18,7 +18,7 @@ _PLAIN = {
 }  # fmt: skip
 # Alpha and beta where none are listed, None where nothing says what they are then.
 _PARAMETERS: dict[str, tuple[float | None, ...]] = {
-    "affine": (None, None), "leakyrelu": (0.01,), "thresholdedrelu": (1.0,), "scaledtanh": (None, None),
+    "affine": (None, None), "leakyrelu": (0.01,), "thresholdedrelu": (None,), "scaledtanh": (None, None),
     "hardsigmoid": (0.2, 0.5), "elu": (1.0,),
 }  # fmt: skip
 

@@ -18,7 +18,7 @@ COUNTS = {"LSTM": 3, "GRU": 2, "RNN": 1}
 ALL = ("b", "lengths", "h", "c")
 FUNCTIONS: list[tuple[str, list[float], list[float]]] = [
     ("Elu", [], []), ("Elu", [0.4], []), ("LeakyRelu", [0.3], []), ("ThresholdedRelu", [0.2], []),
-    ("ThresholdedRelu", [], []),
+    ("LeakyRelu", [], []),
     ("ScaledTanh", [0.7], [0.8]), ("HardSigmoid", [], []), ("HardSigmoid", [0.4], [0.3]), ("Softsign", [], []),
     ("Softplus", [], []), ("Affine", [0.5], [0.1]),
 ]  # fmt: skip
