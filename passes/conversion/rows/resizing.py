@@ -10,6 +10,7 @@ from maxfold.model.data import Array
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.row import Row, both
+from maxfold.passes.conversion.rows.resampling import resampled
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.versions import needs_opset
@@ -31,10 +32,21 @@ def _resize_to_openvino(site: OpenvinoSite) -> None:
     nearest = _known(site.attribute("nearest_mode", "round_prefer_floor"), _NEAREST, "nearest_mode")
     _refuse_others(site)
     axes = _axes(site)
-    _check_coordinates(mode, coordinates, nearest)
     by_sizes = site.has_input(3)
     given = 3 if by_sizes else 2
-    if not by_sizes and coordinates == "align_corners" and _whole_sizes(site, given, axes) is None:
+    # Linear weights say nothing else without it.
+    excludes = bool(site.attribute("exclude_outside", 0)) and mode != "linear"
+    if excludes and mode == "nearest":
+        raise UnsupportedError("its exclude_outside 1 is not covered")
+    is_open = not by_sizes and coordinates == "align_corners" and _whole_sizes(site, given, axes) is None
+    if mode != "nearest" and (is_open or excludes or coordinates in ("half_pixel_symmetric", "tf_crop_and_resize")):
+        kept = set() if coordinates == "tf_crop_and_resize" else _kept_axes(site, given, axes)
+        site.result(resampled(site, axes, kept, mode, coordinates, excludes))
+        return
+    # What is outside is only read by the others.
+    site.ignore("extrapolation_value")
+    _check_coordinates(mode, coordinates, nearest)
+    if is_open:
         raise UnsupportedError(_NOT_WHOLE)
     attributes = _interpolate_attributes(_MODES[mode], coordinates, nearest, by_sizes)
     attributes["cube_coeff"] = float(site.attribute("cubic_coeff_a", -0.75))
@@ -59,7 +71,7 @@ def _interpolate_attributes(mode: str, coordinates: str, nearest: str, has_sizes
 def _refuse_others(site: OpenvinoSite) -> None:
     """What ONNX's Resize can do beyond OpenVINO's."""
     for name, default in (
-        ("antialias", 0), ("exclude_outside", 0), ("keep_aspect_ratio_policy", "stretch"), ("extrapolation_value", 0.0),
+        ("antialias", 0), ("keep_aspect_ratio_policy", "stretch"),
     ):  # fmt: skip
         value = site.attribute(name, default)
         if value != default:
@@ -106,13 +118,17 @@ def _check_dimensions(mode: str, axes: list[int], site: OpenvinoSite, index: int
     limit = _MAX_LINEAR_AXES.get(mode)
     if limit is None:
         return
-    values, shape = site.value(index), site.shape(0)
-    changed = [
-        axis for position, axis in enumerate(axes)
-        if values is None or shape is None or not _keeps(values[position], shape[axis])
-    ]  # fmt: skip
+    changed = set(axes) - _kept_axes(site, index, axes)
     if len(changed) > limit and site.rank(0) > limit + 2:
         raise UnsupportedError(f"its mode {mode!r} over {len(changed)} dimensions is not covered")
+
+
+def _kept_axes(site: OpenvinoSite, index: int, axes: list[int]) -> set[int]:
+    """The axes that are known to stay as they are."""
+    values, shape = site.value(index), site.shape(0)
+    if values is None or shape is None:
+        return set()
+    return {axis for position, axis in enumerate(axes) if _keeps(values[position], shape[axis])}
 
 
 def _keeps(value: np.generic, size: int | None) -> bool:
@@ -200,8 +216,10 @@ def _known(value: str, values: object, name: str) -> str:
 
 
 _LIMITS = (
-    "antialias, exclude_outside, keep_aspect_ratio_policy, extrapolation and padding are refused, and so are the modes "
-    "bilinear_pillow, bicubic_pillow, half_pixel_symmetric, tf_crop_and_resize and simple."
+    "From ONNX, exclude_outside, half_pixel_symmetric, tf_crop_and_resize, and align_corners where sizes may not be "
+    "whole become products with matrices of weights, in which what is not finite spreads along its axes; for nearest "
+    "they are refused. antialias, keep_aspect_ratio_policy and padding are refused, and so are the modes "
+    "bilinear_pillow, bicubic_pillow and simple."
 )
 
 ROWS: tuple[Row, ...] = (

@@ -16,18 +16,18 @@ from tests.passes.conversion import harness, judged
 _WHOLE = "its scales do not give whole sizes, or are computed at run time, with align_corners"
 # By what their names hold: what no way of ours takes, and what only OpenVINO's own reader does not take.
 _REASONS = {
-    "align_corners_scales": _WHOLE,
     "antialias": "antialias",
     "round_prefer_ceil_asymmetric": "'round_prefer_ceil' of asymmetric",
 }
-_ONNX_ONLY = {
-    "exclude_outside": "exclude_outside",
-    "extrapolation_value": "extrapolation_value",
-    "half_pixel_symmetric": "'half_pixel_symmetric'",
-    "not_larger": "keep_aspect_ratio_policy",
-    "not_smaller": "keep_aspect_ratio_policy",
-    "tf_crop_and_resize": "'tf_crop_and_resize'",
-}
+_ONNX_ONLY = {"not_larger": "keep_aspect_ratio_policy", "not_smaller": "keep_aspect_ratio_policy"}
+# OpenVINO's own reader does not take these, or as something else.
+_OTHERS = (
+    "align_corners_scales",
+    "exclude_outside",
+    "extrapolation_value",
+    "half_pixel_symmetric",
+    "tf_crop_and_resize",
+)
 
 
 def _named(reasons: dict[str, str], ways: tuple[str, ...]) -> dict[judged.Key, str]:
@@ -41,8 +41,14 @@ def _named(reasons: dict[str, str], ways: tuple[str, ...]) -> dict[judged.Key, s
     return found
 
 
-REFUSED = {**_named(_REASONS, judged.WAYS), **_named(_ONNX_ONLY, ("openvino", "round"))}
-LIMITED = dict.fromkeys(_named(_ONNX_ONLY, ("onnx",)), "OpenVINO does not read it, or as something else")
+REFUSED = {
+    **_named({"align_corners_scales": _WHOLE}, ("onnx",)),
+    **_named(_REASONS, judged.WAYS),
+    **_named(_ONNX_ONLY, ("openvino", "round")),
+}
+LIMITED = dict.fromkeys(
+    _named(dict.fromkeys((*_ONNX_ONLY, *_OTHERS), ""), ("onnx",)), "OpenVINO does not read it, or as something else"
+)
 
 
 @pytest.mark.parametrize(("way", "case"), judged.parameters("Resize", "Upsample", share=3))
