@@ -81,7 +81,8 @@ def _causal(site: OpenvinoSite, mask: Tensor | None, q: Tensor, k: Tensor) -> Te
     rows = site.add("Unsqueeze", [site.add("Range", [first, keys, one], integers, opset=4), one])
     lowest = site.constant(ml_dtypes.finfo(numeric.numpy).min, numeric.numpy)  # type: ignore[no-untyped-call]
     is_behind = site.add("Greater", [places, rows], _NUMPY)
-    made: Tensor = site.add("Select", [is_behind, lowest, mask or site.constant(0, numeric.numpy)], _NUMPY)
+    others = site.constant(0, numeric.numpy) if mask is None else mask
+    made: Tensor = site.add("Select", [is_behind, lowest, others], _NUMPY)
     return made
 
 
