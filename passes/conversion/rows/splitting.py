@@ -6,15 +6,19 @@ from typing import Any
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.pair import BROADCAST
 from maxfold.passes.conversion.row import Row, both, from_openvino, pair
 from maxfold.passes.conversion.rows.operands import (
     int64_vector,
     one_integer,
+    openvino_slice,
     positive_axis,
+    shape_vector,
 )
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
+_NUMPY = {BROADCAST: "numpy"}
 # From this operator set on Split needs the number of parts.
 _NUM_OUTPUTS = 18
 
@@ -43,11 +47,22 @@ def _uneven_lengths(site: OpenvinoSite, axis: int) -> Tensor | None:
     if count == 1 or (length is not None and length % count == 0):
         return None
     if length is None:
-        raise UnsupportedError("its num_outputs divides a dimension that is not known, perhaps unevenly")
+        return _lengths_at_run_time(site, positive_axis(axis, site.rank(0)), count)
     part = -(-length // count)
     if part * (count - 1) > length:
         raise UnsupportedError(f"its num_outputs {count} is too many for a dimension of {length}")
     return site.constant([*[part] * (count - 1), length - part * (count - 1)], "int64")
+
+
+def _lengths_at_run_time(site: OpenvinoSite, axis: int, count: int) -> Tensor:
+    """The lengths of parts of a dimension that is not known: rounded up, and what is left for the last one."""
+    length = openvino_slice(site, shape_vector(site, site.input(0)), axis, axis + 1)
+    rounded = site.add("Add", [length, site.constant([count - 1], "int64")], _NUMPY)
+    part = site.add("Divide", [rounded, site.constant([count], "int64")], {**_NUMPY, "m_pythondiv": True})
+    others = site.add("Multiply", [part, site.constant([count - 1], "int64")], _NUMPY)
+    last = site.add("Subtract", [length, others], _NUMPY)
+    lengths: Tensor = site.add("Concat", [*[part] * (count - 1), last], {"axis": 0})
+    return lengths
 
 
 def _split_to_onnx(site: OnnxSite) -> None:
