@@ -48,6 +48,8 @@ _LEAST_RANKS = {
 }
 # Attributes that name a dimension of the first input, but for operators that count otherwise.
 _AXES = ("axis", "batch_axis", "time_axis")
+# By the operator's text nothing else, which no schema says.
+_AXES_OF_SEQUENCES = (0, 1)
 _OTHER_AXES = frozenset({
     "Add", "And", "DequantizeLinear", "Div", "Equal", "Flatten", "Greater", "Less", "Mul", "OneHot", "Or", "Pow",
     "QuantizeLinear", "Softmax", "LogSoftmax", "Sub", "Xor",
@@ -171,6 +173,8 @@ def _why_not_axes(node: Node, rank: int) -> str | None:
         axis = node.attrs.get(name)
         if isinstance(axis, int) and not -rank <= axis < rank:
             return f"its {name} {axis} does not exist in {rank} dimensions"
+        if name != "axis" and axis not in (None, *_AXES_OF_SEQUENCES):
+            return f"its {name} {axis} is neither 0 nor 1"
     return None
 
 

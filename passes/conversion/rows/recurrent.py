@@ -69,6 +69,9 @@ def _rnn_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _convert(site: OpenvinoSite, cell: _Cell, kind: Kind, *, is_beyond: bool = False) -> None:
+    bound = site.attribute("clip")
+    if bound is not None and not bound > 0:
+        raise UnsupportedError(f"its clip {bound:g} is no bound in OpenVINO")
     layout = layout_of(site)
     functions = activations_of(site, cell.activations, layout.directions)
     names = [function.name for function in functions]

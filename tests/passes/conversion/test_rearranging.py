@@ -143,3 +143,11 @@ def test_blanks_in_an_equation(tmp_path: Path) -> None:
     operands = {"a": judged.floats(2, 3), "b": judged.floats(3, 4, seed=1)}
     model, inputs = judged.one_node("Einsum", operands, opset=12, equation="ij , jk -> ik")
     judged.assert_same_in_openvino(model, inputs, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["batch_axis", "time_axis"])
+def test_axes_of_sequences_are_the_first_two(name: str, tmp_path: Path) -> None:
+    inputs = {"x": judged.floats(2, 2, 3), "lengths": np.array([1, 2])}
+    axes = {"batch_axis": 0, "time_axis": 1, name: -1}
+    model, _ = judged.one_node("ReverseSequence", inputs, opset=10, **axes)
+    judged.assert_refused_in_openvino(model, tmp_path, f"its {name} -1 is neither 0 nor 1")

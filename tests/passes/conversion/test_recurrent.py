@@ -215,3 +215,9 @@ def test_weights_take_their_size_once(tmp_path: Path) -> None:
 def test_too_few_activations_are_refused(tmp_path: Path) -> None:
     model, _ = cell("GRU", activations=["Sigmoid"])
     assert_refused_in_openvino(model, tmp_path, "it has 1 activations")
+
+
+@pytest.mark.parametrize("activations", [[], ["Elu"]])
+def test_bounds_of_nothing_are_refused(activations: list[str], tmp_path: Path) -> None:
+    model, _ = cell("RNN", clip=0.0, **({"activations": activations} if activations else {}))
+    assert_refused_in_openvino(model, tmp_path, "its clip 0 is no bound in OpenVINO")
