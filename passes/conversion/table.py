@@ -11,6 +11,7 @@ from maxfold.passes.conversion.row import FromOnnx, FromOpenvino, Row, ToOnnx, T
 from maxfold.passes.conversion.rows import (
     activation,
     arithmetic,
+    attention,
     broadcasting,
     cast,
     clip,
@@ -18,6 +19,7 @@ from maxfold.passes.conversion.rows import (
     control_flow,
     convolution,
     convolution_transpose,
+    ctc,
     deformable,
     detection,
     detection_output,
@@ -150,5 +152,7 @@ TABLE = make_table(
         *optionals.ROWS,
         *detection_output.ROWS,
         *prior_boxes.ROWS,
+        *ctc.ROWS,
+        *attention.ROWS,
     )
 )
