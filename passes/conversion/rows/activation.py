@@ -28,6 +28,8 @@ _GELU_MODES = {"none": "ERF", "tanh": "TANH"}
 
 def _selu_to_openvino(site: OpenvinoSite) -> None:
     alpha, gamma = site.attribute("alpha", _SELU_ALPHA), site.attribute("gamma", _SELU_GAMMA)
+    if not alpha or not gamma:
+        raise UnsupportedError("of its alpha and gamma one is 0, for which OpenVINO's CPU takes the default")
     site.result(site.add("Selu", [site.input(0), scalar_like(site, alpha), scalar_like(site, gamma)]))
 
 
@@ -38,6 +40,12 @@ def _selu_to_onnx(site: OnnxSite) -> None:
 
 def _hard_sigmoid_to_openvino(site: OpenvinoSite) -> None:
     alpha, beta = site.attribute("alpha", 0.2), site.attribute("beta", 0.5)
+    if not alpha or not beta:
+        # For a 0 OpenVINO's CPU takes the default.
+        product = site.add("Multiply", [site.input(0), scalar_like(site, alpha)], _NUMPY)
+        total = site.add("Add", [product, scalar_like(site, beta)], _NUMPY)
+        site.result(site.add("Clamp", [total], {"min": 0.0, "max": 1.0}))
+        return
     site.result(site.add("HardSigmoid", [site.input(0), scalar_like(site, alpha), scalar_like(site, beta)]))
 
 
@@ -201,7 +209,7 @@ ROWS: tuple[Row, ...] = (
         _selu_to_openvino,
         _selu_to_onnx,
         tolerance=APPROXIMATE,
-        limits="The inputs alpha and lambda of Selu must be constant.",
+        limits="The inputs alpha and lambda of Selu must be constant, and none of them 0 on the way to OpenVINO.",
     ),
     *both(
         "HardSigmoid",

@@ -234,3 +234,15 @@ def test_hard_functions_in_float64(tmp_path: Path) -> None:
     for result, expected in zip(found, [sixth, quarter, values * sixth], strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-6)
     assert "HardSigmoid" not in operators
+
+
+@pytest.mark.parametrize("attributes", [{"alpha": 0.0}, {"beta": 0.0}])
+def test_hard_sigmoid_with_a_zero_is_spelled_out(attributes: dict[str, float], tmp_path: Path) -> None:
+    model, inputs = judged.one_node("HardSigmoid", {"x": X}, opset=17, **attributes)
+    judged.assert_same_in_openvino(model, inputs, tmp_path)
+
+
+@pytest.mark.parametrize("attributes", [{"alpha": 0.0}, {"gamma": 0.0}])
+def test_selu_with_a_zero_is_refused(attributes: dict[str, float], tmp_path: Path) -> None:
+    model, _ = judged.one_node("Selu", {"x": X}, opset=17, **attributes)
+    judged.assert_refused_in_openvino(model, tmp_path, "for which OpenVINO's CPU takes the default")
