@@ -19,11 +19,11 @@ from maxfold.model.graph import Constant, Graph, Node, Tensor, new_node, new_var
 from maxfold.model.inference import Dim, Fact
 from maxfold.model.model import Model
 from maxfold.model.openvino import text
-from maxfold.model.openvino.ir import Parameter
 from maxfold.model.openvino.operations import OPERATIONS, operation
 from maxfold.model.types import value_info
 from maxfold.model.view import View
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.sites.onnx_body import OnnxBody
 from maxfold.passes.conversion.sites.site import Shape, Site, Target, Walk
 from maxfold.passes.conversion.versions import lacking
 from maxfold.passes.signature_table import signature
@@ -44,6 +44,7 @@ class OnnxTarget(Target):
         self.widens_half: bool = widens_half if outer is None else outer.widens_half
         self.imports = [onnx.helper.make_opsetid("", opset)]
         self._around = outer
+        self.graph.proto = onnx.GraphProto(name=name)
 
     def type_of(self, dtype: DType) -> DType:
         """The element type that a tensor of the source has here."""
@@ -72,20 +73,16 @@ class OnnxTarget(Target):
         """Bodies read what is around them."""
         return outer.made_of(source)
 
-    def add_input(self, source: Tensor, shape: Shape | None) -> None:
-        """An input of a body, of the type of a Parameter and of a shape that somebody knows."""
-        parameter: Parameter = source.__dict__["parameter"]
-        written = parameter.data.get("element_type", "dynamic")
-        dtype = text.element_type(written, f"Parameter {parameter.layer.name!r}")
-        if dtype is None or dtype.onnx is None:
-            raise UnsupportedError(f"the element type {written} of an input of its body does not exist in ONNX")
-        dtype = self.type_of(dtype)
-        made = new_variable(self.fresh(source.name), self.graph)
+    def parameter(self, name: str, dtype: DType, shape: Shape | None) -> Tensor:
+        """A new input of a body, of a shape that somebody knows."""
+        if dtype.onnx is None:
+            raise UnsupportedError(f"the element type {dtype} of an input of its body does not exist in ONNX")
+        made = new_variable(self.fresh(name), self.graph)
         made.dtype, made.shape = dtype.numpy, shape
         self.graph.input_info[made.name] = value_info(made.name, dtype.onnx, shape)
         self.graph.inputs.append(made)
-        self.tensors[source] = made
         self.view.suppose({made: Fact(dtype, shape)})
+        return made
 
     def add_output(self, tensor: Tensor) -> None:
         """An output of a body: made in it, and listed once."""
@@ -192,6 +189,10 @@ class OnnxSite(Site):
     def shape(self, index: int) -> Shape | None:
         return self.shape_of(self.input(index))
 
+    def dtype_of(self, tensor: Tensor) -> DType | None:
+        """The derived element type of a tensor of the target."""
+        return self._target.view.dtype(tensor)
+
     def shape_of(self, tensor: Tensor) -> Shape | None:
         """The derived shape of a tensor of the target."""
         return self._target.view.shape(tensor)
@@ -248,19 +249,10 @@ class OnnxSite(Site):
         except ValueError:
             raise UnsupportedError(f"its attribute {name!r} is no list of numbers") from None
 
-    def body(self, graph: Graph, inputs: Sequence[Tensor | Shape | None]) -> Graph:
-        """A body of the operation as an ONNX graph. Each of its inputs stands for a tensor of the graph around it, or
-        stays one, of a shape or of none that is known. Where a node of it cannot be converted neither can this one."""
+    def body(self, graph: Graph) -> OnnxBody:
+        """A body of the operation, of which nothing is converted yet."""
         target = OnnxTarget(self._target.fresh(graph.name or "body"), self.opset, self._target)
-        for source, given in zip(graph.inputs, inputs, strict=True):
-            if given is None or isinstance(given, tuple):
-                target.add_input(source, given)
-            else:
-                target.tensors[source] = given
-        self._walk.nodes(graph, target)
-        for output in graph.outputs:
-            target.add_output(target.made_of(output))
-        return target.graph
+        return OnnxBody(graph, target, OnnxSite(self.node, target, self._walk), self._walk)
 
     def add(self, op: str, inputs: list[Tensor], attributes: dict[str, Any] | None = None, *, outputs: int = 1) -> Any:
         """Adds an ONNX node; returns its output, or a list where `outputs` is not 1."""
