@@ -15,8 +15,6 @@ from bench.table import plain_table, ratio_text
 if TYPE_CHECKING:
     from bench.conversion import Row, Side
 
-# What may not happen to a result of maxfold.
-FAULTS = ("wrong", "not loaded", "crashed")
 STATUSES = ("right", "unstable", "wrong", "not loaded", "not judged", "refused", "crashed")
 # What the project holds conversion to: time and memory, and latency, over those of OpenVINO's own.
 MOST_COST = 0.5
@@ -97,6 +95,8 @@ def totals(rows: Sequence[Row]) -> list[str]:
         f"{tool}: of {len(rows)} models {_outcomes([of(row) for row in rows])}"
         for tool, of in (("maxfold", _ours), ("openvino", _theirs))
     ]
+    faults = [row.name for row in rows if row.has_fault()]
+    lines.append(f"faults of maxfold alone: {', '.join(faults) or 'none'}")
     for what, of in (("time", seconds), ("CPU time", cpu_seconds), ("memory", growth), ("load time", load_seconds)):
         limit = None if of is load_seconds else MOST_COST
         lines += _ratios(what, [(row.name, row.ratio(of)) for row in rows], limit)

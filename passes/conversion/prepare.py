@@ -16,6 +16,7 @@ from maxfold.model.model_copies import copy_model
 from maxfold.model.records import frozen_value
 from maxfold.model.view import domain_of
 from maxfold.passes.conversion.check import OnnxChecks
+from maxfold.passes.conversion.computed_shapes import settle_shapes
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.masked_rows import spell_out
 from maxfold.passes.conversion.origins import Origins
@@ -32,7 +33,6 @@ from maxfold.passes.unroll_loop import UnrollLoop
 from maxfold.passes.upgrades.upgrading import upgrade_all_that_go
 
 _DECIDED: tuple[RulePass, ...] = (InlineConstantIf(), RemoveFailingBranch(), UnrollLoop(), FuseSequences())
-
 
 # Operators that go on under another name.
 _RENAMED = frozenset({"Scatter", "Upsample"})
@@ -91,6 +91,7 @@ def prepare(model: Model, rows: Collection[str]) -> Prepared:
         _, declines = inline_calls(edit, inside)
     refused.update(_calls(edit, declines, inside))
     refused.update(_expand(edit, rows, refused, sources, origins))
+    settle_shapes(edit)
     spell_out(edit)
     if any(node.op in ("Loop", "Scan") for node in edit.nodes()):
         edit.forget_types(settles_loops=True)

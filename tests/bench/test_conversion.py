@@ -140,5 +140,22 @@ def test_totals_name_what_is_worse() -> None:
     assert any(line.startswith("latency, ") and "median 1.000" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "is_fault"),
+    [
+        (("right", ""), ("wrong", "y: off by 3"), False),
+        (("wrong", "y: off by 3"), ("right", ""), True),
+        (("wrong", "y: off by 3"), ("wrong", "y: off by 3"), False),
+        (("wrong", "y: off by 3"), ("wrong", "y: off by 4"), True),
+        (("not loaded", "no"), ("refused", "no"), True),
+        (("refused", "no"), ("right", ""), False),
+    ],
+)
+def test_a_fault_is_ours_alone(ours: tuple[str, str], theirs: tuple[str, str], is_fault: bool) -> None:
+    row = Row("m", Original(), Side(ToolResult("maxfold"), *ours), Side(ToolResult("openvino"), *theirs))
+    assert row.has_fault() == is_fault
+    assert f"faults of maxfold alone: {'m' if is_fault else 'none'}" in totals([row])
+
+
 def test_nodes_with_graphs_inside_are_not_compared() -> None:
     assert not _row({"If": 1, "Gather": 2}, {"If": 1}).has_more_nodes()
