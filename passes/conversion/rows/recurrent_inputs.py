@@ -33,6 +33,8 @@ def layout_of(site: OpenvinoSite) -> Layout:
     """How a node's tensors lie. Raises `UnsupportedError` for what ONNX does not have."""
     if site.rank(X) != _RANK:
         raise UnsupportedError(f"its data has {site.rank(X)} dimensions")
+    if 0 in (site.shape(X) or ()):
+        raise UnsupportedError("its data has no elements, at which OpenVINO's CPU fails or ends the process")
     direction = site.attribute("direction") or "forward"
     if direction not in _DIRECTIONS:
         raise UnsupportedError(f"its direction {direction!r} does not exist")

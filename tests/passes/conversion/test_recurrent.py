@@ -221,3 +221,10 @@ def test_too_few_activations_are_refused(tmp_path: Path) -> None:
 def test_bounds_of_nothing_are_refused(activations: list[str], tmp_path: Path) -> None:
     model, _ = cell("RNN", clip=0.0, **({"activations": activations} if activations else {}))
     assert_refused_in_openvino(model, tmp_path, "its clip 0 is no bound in OpenVINO")
+
+
+@pytest.mark.parametrize("op", KINDS)
+@pytest.mark.parametrize("size", [(0, 3), (5, 0)])
+def test_data_without_elements_is_refused(op: str, size: tuple[int, int], tmp_path: Path) -> None:
+    model, _ = cell(op, given=("b",), size=size)
+    assert_refused_in_openvino(model, tmp_path, "its data has no elements")
