@@ -58,6 +58,7 @@ from maxfold.passes.conversion.rows import (
     softmax,
     spectra,
     splitting,
+    suppression,
     unary,
 )
 
@@ -154,6 +155,7 @@ TABLE = make_table(
         *optionals.ROWS,
         *detection_output.ROWS,
         *prior_boxes.ROWS,
+        *suppression.ROWS,
         *ctc.ROWS,
         *attention.ROWS,
     )

@@ -1,0 +1,83 @@
+"""OpenVINO's NonMaxSuppression to ONNX's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.row import Row, from_openvino
+from maxfold.passes.conversion.rows.operands import cast, index_type, int64_vector
+from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+
+_BOXES, _SCORES, _MOST, _OVERLAP, _LEAST, _SIGMA = range(6)
+_ENCODINGS = {"corner": 0, "center": 1}
+
+
+def _to_onnx(site: OnnxSite) -> None:
+    encoding = site.text("box_encoding").lower()
+    if encoding not in _ENCODINGS:
+        raise UnsupportedError(f"its box_encoding {encoding!r} is not covered")
+    if site.has_input(_SIGMA) and number_of(site, _SIGMA, "its sigma"):
+        raise UnsupportedError("it makes scores less by how much boxes overlap, which ONNX does not")
+    overlap = number_of(site, _OVERLAP, "its threshold of overlap") if site.has_input(_OVERLAP) else 0.0
+    most = int64_vector(site, _MOST) if site.has_input(_MOST) else site.constant([0], "int64")
+    if overlap <= 0:
+        # Boxes that do not touch overlap as much as that.
+        most = site.add("Min", [most, site.constant([1], "int64")])
+    scores = _wide(site, _SCORES)
+    operands = [_wide(site, _BOXES), scores, most, _allowed(site, overlap), _least(site)]
+    chosen = site.add("NonMaxSuppression", operands, {"center_point_box": _ENCODINGS[encoding]})
+    if site.flag("sort_result_descending"):
+        found = site.add("GatherND", [scores, chosen])
+        order = site.add("TopK", [found, site.add("Shape", [found])], outputs=2)[1]
+        chosen = site.add("Gather", [chosen, order])
+    kind = index_type(site, "output_type")
+    results: list[Any] = [cast(site, chosen, "INT64", kind)]
+    if site.output_count > 1:
+        sizes = site.add("Shape", [chosen])
+        count = site.add("Slice", [sizes, *(site.constant([item], "int64") for item in (0, 1, 0))])
+        results += [_scored(site, scores, chosen), cast(site, count, "INT64", kind)]
+    site.result(*results)
+
+
+def _allowed(site: OnnxSite, overlap: float) -> Tensor:
+    """The number before the threshold: OpenVINO suppresses what overlaps as much as that, ONNX what does more."""
+    before = np.nextafter(np.float32(overlap), np.float32(0)) if overlap > 0 else np.float32(0)
+    return site.constant([min(before, np.float32(1))], np.float32)
+
+
+def _least(site: OnnxSite) -> Tensor:
+    """The score that boxes must pass, 0 where it is left out."""
+    if not site.has_input(_LEAST):
+        return site.constant([0], np.float32)
+    value = site.value(_LEAST)
+    if value is not None:
+        return site.constant(value.reshape(-1), np.float32)
+    flat: Tensor = site.add("Reshape", [_wide(site, _LEAST), site.constant([1], "int64")])
+    return flat
+
+
+def _scored(site: OnnxSite, scores: Tensor, chosen: Tensor) -> Tensor:
+    """Rows of image, class and score."""
+    ends = [site.constant([item], "int64") for item in (0, 2, 1)]
+    places = cast(site, site.add("Slice", [chosen, *ends]), "INT64", "FLOAT")
+    found = site.add("Unsqueeze", [site.add("GatherND", [scores, chosen]), site.constant([1], "int64")])
+    rows: Tensor = site.add("Concat", [places, found], {"axis": 1})
+    return rows
+
+
+def _wide(site: OnnxSite, index: int) -> Tensor:
+    return cast(site, site.input(index), dtype_of(site, index).name, "FLOAT")
+
+
+ROWS: tuple[Row, ...] = (
+    *from_openvino(
+        "NonMaxSuppression-1", "NonMaxSuppression", _to_onnx,
+        limits="OpenVINO suppresses at the threshold too, so ONNX gets the number before it; one computed at run "
+        "time, and a sigma, are refused.",
+    ),
+)  # fmt: skip
