@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Graph, Tensor
+from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.sites.site import Shape, Walk
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ class OnnxBody:
 
     def convert(self) -> list[Tensor]:
         """Converts all layers of the source's body; returns what its results became."""
+        for tensor in self._source.inputs:
+            if tensor not in self._target.tensors:
+                raise UnsupportedError(f"no port is mapped to the Parameter {tensor.name!r} of its body")
         self._walk.nodes(self._source, self._target)
         return [self._target.made_of(output) for output in self._source.outputs]
 

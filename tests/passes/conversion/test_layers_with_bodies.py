@@ -89,3 +89,14 @@ def test_a_state_that_changes_otherwise_than_declared(tmp_path: Path) -> None:
     inputs = [whole(3), np.float32([1, 2])]
     expected = harness.run_onnx(tmp_path / "made.onnx", inputs)
     harness.assert_close(harness.run_onnx(tmp_path / "back.onnx", inputs), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("text", [IFS["results that are captured"], LOOPS["by both"]], ids=["If", "Loop"])
+def test_a_parameter_without_a_port(text: str, tmp_path: Path) -> None:
+    onnx.save(model_of(text), tmp_path / "made.onnx")
+    model = convert(load(tmp_path / "made.onnx"), to="openvino")
+    (layer,) = [node for node in model.graph.nodes if node.op in ("If", "Loop")]
+    entries = layer.attrs["port_map" if layer.op == "Loop" else "else_port_map"]
+    entries.remove([entry for entry in entries if entry.tag == "input"][-1])
+    with pytest.raises(ModelError, match="no port is mapped to the Parameter"):
+        convert(model, to="onnx")
