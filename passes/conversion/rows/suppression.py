@@ -14,6 +14,8 @@ from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
 _BOXES, _SCORES, _MOST, _OVERLAP, _LEAST, _SIGMA = range(6)
+# A little more than half a unit in the last place of 1: it makes of a number the one before it.
+_PART = float(np.nextafter(np.float32(2**-24), np.float32(1)))
 _ENCODINGS = {"corner": 0, "center": 1}
 
 
@@ -23,13 +25,9 @@ def _to_onnx(site: OnnxSite) -> None:
         raise UnsupportedError(f"its box_encoding {encoding!r} is not covered")
     if site.has_input(_SIGMA) and number_of(site, _SIGMA, "its sigma"):
         raise UnsupportedError("it makes scores less by how much boxes overlap, which ONNX does not")
-    overlap = number_of(site, _OVERLAP, "its threshold of overlap") if site.has_input(_OVERLAP) else 0.0
-    most = int64_vector(site, _MOST) if site.has_input(_MOST) else site.constant([0], "int64")
-    if overlap <= 0:
-        # Boxes that do not touch overlap as much as that.
-        most = site.add("Min", [most, site.constant([1], "int64")])
     scores = _wide(site, _SCORES)
-    operands = [_wide(site, _BOXES), scores, most, _allowed(site, overlap), _least(site)]
+    most, allowed = _limits(site)
+    operands = [_wide(site, _BOXES), scores, most, allowed, _least(site)]
     chosen = site.add("NonMaxSuppression", operands, {"center_point_box": _ENCODINGS[encoding]})
     if site.flag("sort_result_descending"):
         found = site.add("GatherND", [scores, chosen])
@@ -44,10 +42,26 @@ def _to_onnx(site: OnnxSite) -> None:
     site.result(*results)
 
 
-def _allowed(site: OnnxSite, overlap: float) -> Tensor:
-    """The number before the threshold: OpenVINO suppresses what overlaps as much as that, ONNX what does more."""
-    before = np.nextafter(np.float32(overlap), np.float32(0)) if overlap > 0 else np.float32(0)
-    return site.constant([min(before, np.float32(1))], np.float32)
+def _limits(site: OnnxSite) -> tuple[Tensor, Tensor]:
+    """How many boxes there may be of a class, and how much they may overlap.
+
+    OpenVINO suppresses what overlaps as much as its threshold, ONNX what does more, so it gets the number before. At 0,
+    all boxes overlap as much as that.
+    """
+    most = int64_vector(site, _MOST) if site.has_input(_MOST) else site.constant([0], "int64")
+    one = site.constant([1], "int64")
+    if site.has_input(_OVERLAP) and site.value(_OVERLAP) is None:
+        given = site.add("Reshape", [_wide(site, _OVERLAP), one])
+        less = site.add("Sub", [given, site.add("Mul", [given, site.constant(_PART, np.float32)])])
+        zero, highest = site.constant(0, np.float32), site.constant(1, np.float32)
+        is_nothing = site.add("LessOrEqual", [given, zero])
+        most = site.add("Where", [is_nothing, site.add("Min", [most, one]), most])
+        return most, site.add("Clip", [less, zero, highest])
+    overlap = number_of(site, _OVERLAP, "its threshold of overlap") if site.has_input(_OVERLAP) else 0.0
+    if overlap <= 0:
+        return site.add("Min", [most, one]), site.constant([0], np.float32)
+    before = np.nextafter(np.float32(overlap), np.float32(0))
+    return most, site.constant([min(before, np.float32(1))], np.float32)
 
 
 def _least(site: OnnxSite) -> Tensor:
@@ -77,7 +91,6 @@ def _wide(site: OnnxSite, index: int) -> Tensor:
 ROWS: tuple[Row, ...] = (
     *from_openvino(
         "NonMaxSuppression-1", "NonMaxSuppression", _to_onnx,
-        limits="OpenVINO suppresses at the threshold too, so ONNX gets the number before it; one computed at run "
-        "time, and a sigma, are refused.",
+        limits="OpenVINO suppresses at the threshold too, so ONNX gets the number before it. A sigma is refused.",
     ),
 )  # fmt: skip

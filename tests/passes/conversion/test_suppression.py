@@ -12,6 +12,7 @@ import openvino.opset9 as ov
 import pytest
 from openvino.op import Parameter, Result
 
+from maxfold.passes.conversion.rows import suppression
 from tests.passes.conversion.judged import assert_refused_in_onnx, assert_same_in_onnx
 
 IMAGES, CLASSES, BOXES = 2, 3, 10
@@ -49,6 +50,23 @@ def test_what_is_chosen(encoding: str, is_sorted: bool, overlap: float, seed: in
     )  # fmt: skip
     results = [Result(made.output(index)) for index in range(3)]
     assert_same_in_onnx(results, given, values(seed, encoding), tmp_path, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("overlap", [0.0, 0.25, 1 / 3, 0.5, 1.0])
+def test_a_threshold_that_is_computed(overlap: float, tmp_path: Path) -> None:
+    given = [*parameters(), Parameter(openvino.Type.f32, openvino.PartialShape([]))]
+    made = ov.non_max_suppression(
+        *given[:2], scalar(4, np.int64), given[2], scalar(0.1), sort_result_descending=False, output_type="i64"
+    )
+    inputs = [*values(3, "corner"), np.asarray(overlap, np.float32)]
+    assert_same_in_onnx([Result(made.output(0))], given, inputs, tmp_path, rtol=0, atol=0)
+
+
+def test_the_number_before_a_threshold() -> None:
+    numbers = np.random.default_rng(0).uniform(0, 1, 10000).astype(np.float32)
+    numbers = np.concatenate([numbers, np.float32(2.0) ** -np.arange(20, dtype=np.float32)])
+    less = numbers - numbers * np.float32(suppression._PART)
+    np.testing.assert_array_equal(less, np.nextafter(numbers, np.float32(0)))
 
 
 def test_a_version_of_one_result(tmp_path: Path) -> None:
