@@ -7,10 +7,10 @@ import math
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.forms import same_to_openvino
+from maxfold.passes.conversion.parts.scalars import dtype_of, number_of
+from maxfold.passes.conversion.parts.tensors import scalar_like
 from maxfold.passes.conversion.row import Row, both, from_onnx, from_openvino, pair
-from maxfold.passes.conversion.rows.forms import same_to_openvino
-from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
-from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.rows.unary import APPROXIMATE
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite

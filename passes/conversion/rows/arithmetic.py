@@ -7,9 +7,9 @@ from onnx import TensorProto
 from maxfold.model.dtypes import DTYPES, DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.pair import BROADCAST, broadcast_operands
+from maxfold.passes.conversion.parts.scalars import dtype_of
+from maxfold.passes.conversion.parts.tensors import scalar_like
 from maxfold.passes.conversion.row import Row, both, from_onnx, from_openvino, pair
-from maxfold.passes.conversion.rows.scalars import dtype_of
-from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 

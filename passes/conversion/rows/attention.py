@@ -6,9 +6,9 @@ import math
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.operands import cast, onnx_scalar, transposed
+from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.row import Row, from_openvino
-from maxfold.passes.conversion.rows.operands import cast, onnx_scalar, transposed
-from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
 _QUERY, _KEY, _VALUE, _MASK, _SCALE = range(5)
@@ -78,7 +78,7 @@ def _size(site: OnnxSite, index: int, axis: int) -> Tensor:
 
 ROWS: tuple[Row, ...] = (
     *from_openvino(
-        "ScaledDotProductAttention-13", "Softmax", _to_onnx, tolerance="relative 1e-4, absolute 1e-5",
+        "ScaledDotProductAttention-13", "Softmax", _to_onnx, tolerance="1e-4 relative, 1e-5 absolute",
         limits="Becomes MatMul, Softmax and MatMul; a query with a mask that lets it see no key becomes NaN. The input "
         "of sinks is refused.",
     ),

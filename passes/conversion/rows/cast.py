@@ -9,11 +9,11 @@ from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST, PDPD_AXIS
+from maxfold.passes.conversion.parts.forms import same_to_onnx
+from maxfold.passes.conversion.parts.operands import shape_vector
+from maxfold.passes.conversion.parts.scalars import dtype_of, number_of
+from maxfold.passes.conversion.parts.tensors import is_used
 from maxfold.passes.conversion.row import Row, both, from_onnx
-from maxfold.passes.conversion.rows.forms import same_to_onnx
-from maxfold.passes.conversion.rows.operands import shape_vector
-from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
-from maxfold.passes.conversion.rows.tensors import is_used
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 

@@ -12,8 +12,8 @@ from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.row import Row, both
-from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 

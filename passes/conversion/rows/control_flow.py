@@ -15,9 +15,9 @@ from maxfold.model.graph import Constant, Graph, Tensor
 from maxfold.model.inference.loops import counter_shape
 from maxfold.model.openvino.ir import PortMapEntry
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.memory import copied, is_read, may_share
+from maxfold.passes.conversion.parts.operands import openvino_scalar, positive_axis
 from maxfold.passes.conversion.row import from_onnx
-from maxfold.passes.conversion.rows.memory import copied, is_read, may_share
-from maxfold.passes.conversion.rows.operands import openvino_scalar, positive_axis
 from maxfold.passes.conversion.sites.openvino_body import Body, convert_all
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.port_maps import back_edge, port_input, port_output

@@ -5,15 +5,15 @@ from __future__ import annotations
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
-from maxfold.passes.conversion.row import Row, both, from_openvino
-from maxfold.passes.conversion.rows.tensors import per_channel, reshaped
-from maxfold.passes.conversion.rows.windows import (
+from maxfold.passes.conversion.parts.tensors import per_channel, reshaped
+from maxfold.passes.conversion.parts.windows import (
     check_fits,
     check_kernel_shape,
     onnx_window,
     openvino_window,
     without_dilated_automatic_padding,
 )
+from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Shape
@@ -112,14 +112,14 @@ ROWS: tuple[Row, ...] = (
         "Convolution-1",
         _conv_to_openvino,
         _convolution_to_onnx,
-        tolerance="relative 1e-4, absolute 1e-5",
+        tolerance="1e-4 relative, 1e-5 absolute",
         limits=f"{_SUMS} 1 to 3 spatial dimensions.",
     ),
     *from_openvino(
         "GroupConvolution-1",
         "Conv",
         _group_convolution_to_onnx,
-        tolerance="relative 1e-4, absolute 1e-5",
+        tolerance="1e-4 relative, 1e-5 absolute",
         limits=f"{_SUMS} The filter's shape must be known.",
     ),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.windows import Window, check_kernel_shape, onnx_window, openvino_window
 from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.rows.convolution import (
     filter_shape,
@@ -15,7 +16,6 @@ from maxfold.passes.conversion.rows.convolution import (
     ungrouped_filter,
     with_bias,
 )
-from maxfold.passes.conversion.rows.windows import Window, check_kernel_shape, onnx_window, openvino_window
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Shape, Site
@@ -140,7 +140,7 @@ def _check_output_padding(window: Window, padding: list[int]) -> None:
         raise UnsupportedError(f"its output is extended by {padding}, which must be less than strides or dilations")
 
 
-_TOLERANCE = "relative 1e-4, absolute 1e-5"
+_TOLERANCE = "1e-4 relative, 1e-5 absolute"
 _LIMITS = "Sums are made in another order. An output shape asked for needs an input of a known shape."
 
 ROWS: tuple[Row, ...] = (

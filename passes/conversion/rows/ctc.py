@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from maxfold.model.graph import Tensor
+from maxfold.passes.conversion.parts.operands import cast, index_type, int64_tensor, onnx_scalar, transposed
+from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.row import Row, from_openvino
-from maxfold.passes.conversion.rows.operands import cast, index_type, int64_tensor, onnx_scalar, transposed
-from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
 _CLASSES = 2

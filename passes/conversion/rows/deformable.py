@@ -5,12 +5,12 @@ from __future__ import annotations
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.operands import openvino_slice, shape_vector
+from maxfold.passes.conversion.parts.scalars import dtype_of
+from maxfold.passes.conversion.parts.tensors import per_channel, reshaped
+from maxfold.passes.conversion.parts.windows import check_kernel_shape, onnx_window
 from maxfold.passes.conversion.row import Row, from_onnx
 from maxfold.passes.conversion.rows.convolution import filter_shape
-from maxfold.passes.conversion.rows.operands import openvino_slice, shape_vector
-from maxfold.passes.conversion.rows.scalars import dtype_of
-from maxfold.passes.conversion.rows.tensors import per_channel, reshaped
-from maxfold.passes.conversion.rows.windows import check_kernel_shape, onnx_window
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
@@ -74,7 +74,7 @@ ROWS: tuple[Row, ...] = (
         "DeformConv",
         "DeformableConvolution-8",
         _deform_to_openvino,
-        tolerance="relative 1e-4, absolute 1e-5",
+        tolerance="1e-4 relative, 1e-5 absolute",
         limits="Of two spatial dimensions.",
     ),
     *from_onnx(

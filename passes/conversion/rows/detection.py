@@ -6,8 +6,8 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.operands import openvino_scalar
 from maxfold.passes.conversion.row import Row, from_onnx
-from maxfold.passes.conversion.rows.operands import openvino_scalar
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {"auto_broadcast": "numpy"}

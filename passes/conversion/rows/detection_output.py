@@ -12,10 +12,10 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.boxes import Priors, clipped, decoded
+from maxfold.passes.conversion.parts.operands import INT64_MAX, cast
+from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.row import Row, from_openvino
-from maxfold.passes.conversion.rows.boxes import Priors, clipped, decoded
-from maxfold.passes.conversion.rows.operands import INT64_MAX, cast
-from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
 _BOXES, _SCORES, _PRIORS, _ARM_SCORES, _ARM_BOXES = range(5)

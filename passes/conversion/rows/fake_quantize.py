@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from maxfold.model.graph import Constant, Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST, PDPD_AXIS
+from maxfold.passes.conversion.parts.operands import cast
+from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.row import Row, from_openvino
-from maxfold.passes.conversion.rows.operands import cast
-from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
 _Floats = NDArray[np.float32]

@@ -10,8 +10,7 @@ from maxfold.model import dtypes
 from maxfold.model.dtypes import DTYPES, DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, both, from_onnx
-from maxfold.passes.conversion.rows.operands import (
+from maxfold.passes.conversion.parts.operands import (
     INT64_MAX,
     cast,
     index_type,
@@ -22,6 +21,7 @@ from maxfold.passes.conversion.rows.operands import (
     openvino_slice,
     shape_vector,
 )
+from maxfold.passes.conversion.row import Row, both, from_onnx
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 

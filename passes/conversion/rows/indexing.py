@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, both, pair
-from maxfold.passes.conversion.rows.operands import (
+from maxfold.passes.conversion.parts.operands import (
     INT64_MAX,
     int64_tensor,
     one_integer,
     positive_axis,
     transposed,
 )
+from maxfold.passes.conversion.row import Row, both, pair
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 

@@ -13,8 +13,8 @@ from maxfold.model.graph import Graph, Tensor
 from maxfold.model.openvino import text
 from maxfold.model.openvino.ir import Parameter, PortMapEntry
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.operands import cast, int64_tensor, transposed
 from maxfold.passes.conversion.row import from_openvino
-from maxfold.passes.conversion.rows.operands import cast, int64_tensor, transposed
 from maxfold.passes.conversion.sites.onnx_body import OnnxBody
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.site import Shape

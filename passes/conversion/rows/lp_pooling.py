@@ -7,11 +7,11 @@ import math
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.operands import length_of
+from maxfold.passes.conversion.parts.tensors import scalar_like
+from maxfold.passes.conversion.parts.windows import Window
 from maxfold.passes.conversion.row import Row, from_onnx
-from maxfold.passes.conversion.rows.operands import length_of
 from maxfold.passes.conversion.rows.pooling import onnx_pooling
-from maxfold.passes.conversion.rows.tensors import scalar_like
-from maxfold.passes.conversion.rows.windows import Window
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
@@ -79,10 +79,10 @@ ROWS: tuple[Row, ...] = (
         "LpPool",
         "AvgPool-1",
         _lp_pool_to_openvino,
-        tolerance="relative 1e-4",
+        tolerance="1e-4 relative",
         limits="Becomes an AvgPool of powers. A window larger than its padded input is refused.",
     ),
     *from_onnx(
-        "Col2Im", "Col2Im-15", _col2im_to_openvino, tolerance="relative 1e-5", limits="Of two spatial dimensions."
+        "Col2Im", "Col2Im-15", _col2im_to_openvino, tolerance="1e-5 relative", limits="Of two spatial dimensions."
     ),
 )

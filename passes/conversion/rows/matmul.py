@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.tensors import scalar_like
 from maxfold.passes.conversion.row import Row, both, from_onnx
-from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
@@ -53,6 +53,6 @@ def _gemm_to_openvino(site: OpenvinoSite) -> None:
 
 
 ROWS: tuple[Row, ...] = (
-    *both("MatMul", "MatMul-1", _matmul_to_openvino, _matmul_to_onnx, tolerance="relative 1e-5", limits=_SUMS),
-    *from_onnx("Gemm", "MatMul-1", _gemm_to_openvino, tolerance="relative 1e-5", limits=_SUMS),
+    *both("MatMul", "MatMul-1", _matmul_to_openvino, _matmul_to_onnx, tolerance="1e-5 relative", limits=_SUMS),
+    *from_onnx("Gemm", "MatMul-1", _gemm_to_openvino, tolerance="1e-5 relative", limits=_SUMS),
 )  # fmt: skip

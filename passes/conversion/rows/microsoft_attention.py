@@ -8,9 +8,9 @@ import numpy as np
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.operands import openvino_slice, optional_input, shape_vector
+from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.row import Row, from_onnx
-from maxfold.passes.conversion.rows.operands import openvino_slice, optional_input, shape_vector
-from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _DOMAIN = "com.microsoft"

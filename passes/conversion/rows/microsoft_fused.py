@@ -10,11 +10,11 @@ import numpy as np
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.scalars import dtype_of
+from maxfold.passes.conversion.parts.tensors import scalar_like
 from maxfold.passes.conversion.row import Row, from_onnx
 from maxfold.passes.conversion.rows.convolution import convolved, filter_shape, with_bias
 from maxfold.passes.conversion.rows.normalization import affine, mvn
-from maxfold.passes.conversion.rows.scalars import dtype_of
-from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
@@ -203,7 +203,7 @@ def _check_float(site: OpenvinoSite) -> None:
 
 
 _APPROXIMATE = "1e-5 relative"
-_NORMALIZED = "relative 1e-4, absolute 1e-5"
+_NORMALIZED = "1e-4 relative, 1e-5 absolute"
 
 ROWS: tuple[Row, ...] = (
     *from_onnx(f"{_DOMAIN}.Gelu", "Gelu-7", _gelu_to_openvino, tolerance=_APPROXIMATE),
@@ -217,7 +217,7 @@ ROWS: tuple[Row, ...] = (
         limits=f"Activations: {', '.join(sorted(_GEMM_ACTIVATIONS))}.",
     ),
     *from_onnx(
-        f"{_DOMAIN}.FusedConv", "Convolution-1", _fused_conv_to_openvino, tolerance="relative 1e-4, absolute 1e-5",
+        f"{_DOMAIN}.FusedConv", "Convolution-1", _fused_conv_to_openvino, tolerance="1e-4 relative, 1e-5 absolute",
         limits=f"1 to 3 spatial dimensions. Activations: {', '.join(sorted(_CONV_ACTIVATIONS))}.",
     ),
     *from_onnx(f"{_DOMAIN}.SkipLayerNormalization", "MVN-6", _skip_layer_to_openvino, tolerance=_NORMALIZED),

@@ -11,15 +11,8 @@ from maxfold.model.data import Array
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, ToOpenvino, from_onnx
-from maxfold.passes.conversion.rows.operands import openvino_scalar, positive_axis
-from maxfold.passes.conversion.rows.pooling import averaged
-from maxfold.passes.conversion.rows.quantization import (
-    dequantize_to_openvino,
-    dynamically_quantized,
-    quantize_to_openvino,
-)
-from maxfold.passes.conversion.rows.quantized import (
+from maxfold.passes.conversion.parts.operands import openvino_scalar, positive_axis
+from maxfold.passes.conversion.parts.quantized import (
     NUMPY,
     converted,
     faked,
@@ -30,6 +23,13 @@ from maxfold.passes.conversion.rows.quantized import (
     real,
     rounded,
     why_not_faked,
+)
+from maxfold.passes.conversion.row import Row, ToOpenvino, from_onnx
+from maxfold.passes.conversion.rows.pooling import averaged
+from maxfold.passes.conversion.rows.quantization import (
+    dequantize_to_openvino,
+    dynamically_quantized,
+    quantize_to_openvino,
 )
 from maxfold.passes.conversion.rows.quantized_products import (
     difference,

@@ -9,9 +9,9 @@ from maxfold.model.data import Array, ArrayData, StoredData, TensorData
 from maxfold.model.dtypes import DType, from_openvino
 from maxfold.model.graph import Constant, Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.quantized import NUMPY, input_type
+from maxfold.passes.conversion.parts.tensors import reshaped
 from maxfold.passes.conversion.row import Row, from_onnx
-from maxfold.passes.conversion.rows.quantized import NUMPY, input_type
-from maxfold.passes.conversion.rows.tensors import reshaped
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _DOMAIN = "com.microsoft"

@@ -7,9 +7,9 @@ import numpy as np
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.scalars import dtype_of
+from maxfold.passes.conversion.parts.tensors import narrowed, per_channel, reshaped, widened
 from maxfold.passes.conversion.row import Row, both, from_onnx
-from maxfold.passes.conversion.rows.scalars import dtype_of
-from maxfold.passes.conversion.rows.tensors import narrowed, per_channel, reshaped, widened
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Site
@@ -228,25 +228,25 @@ ROWS: tuple[Row, ...] = (
         "BatchNormInference-1",
         _batch_to_openvino,
         _batch_to_onnx,
-        tolerance="relative 1e-4, absolute 1e-6",
+        tolerance="1e-4 relative, 1e-6 absolute",
         limits="In training mode it becomes the operations that compute the statistics of the batch.",
     ),
     *from_onnx(
         "InstanceNormalization",
         "MVN-6",
         _instance_to_openvino,
-        tolerance="relative 1e-4, absolute 1e-5",
+        tolerance="1e-4 relative, 1e-5 absolute",
         limits=_ROUNDING,
     ),
     *from_onnx(
-        "LayerNormalization", "MVN-6", _layer_to_openvino, tolerance="relative 1e-4, absolute 1e-5", limits=_ROUNDING
+        "LayerNormalization", "MVN-6", _layer_to_openvino, tolerance="1e-4 relative, 1e-5 absolute", limits=_ROUNDING
     ),
     *both(
         "MeanVarianceNormalization",
         "MVN-1",
         _mean_variance_to_openvino,
         _mvn_to_onnx,
-        tolerance="relative 1e-4, absolute 1e-5",
+        tolerance="1e-4 relative, 1e-5 absolute",
         limits=_ROUNDING,
     ),
     *both(
@@ -254,7 +254,7 @@ ROWS: tuple[Row, ...] = (
         "GroupNormalization-12",
         _group_to_openvino,
         _group_to_onnx,
-        tolerance="relative 1e-4, absolute 1e-5",
+        tolerance="1e-4 relative, 1e-5 absolute",
         limits=_ROUNDING,
     ),
 )

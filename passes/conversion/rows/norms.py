@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.tensors import narrowed, widened
 from maxfold.passes.conversion.row import Row, both, from_onnx, from_openvino
-from maxfold.passes.conversion.rows.tensors import narrowed, widened
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
@@ -66,12 +66,12 @@ def _odd(size: int) -> int:
 
 
 ROWS: tuple[Row, ...] = (
-    *from_onnx("LpNormalization", "ReduceL2-4", _lp_to_openvino, tolerance="relative 1e-5", limits="p is 1 or 2."),
+    *from_onnx("LpNormalization", "ReduceL2-4", _lp_to_openvino, tolerance="1e-5 relative", limits="p is 1 or 2."),
     *from_openvino(
         "NormalizeL2-1",
         "Div",
         _normalize_to_onnx,
-        tolerance="relative 1e-5",
+        tolerance="1e-5 relative",
         limits="Axes must be known and not empty.",
     ),
     *both(
@@ -79,7 +79,7 @@ ROWS: tuple[Row, ...] = (
         "LRN-1",
         _lrn_to_openvino,
         _lrn_to_onnx,
-        tolerance="relative 1e-4",
+        tolerance="1e-4 relative",
         limits="Over channels, of an odd size.",
     ),
 )

@@ -8,14 +8,14 @@ import numpy as np
 
 from maxfold.model.graph import Constant, Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, both
-from maxfold.passes.conversion.rows.operands import (
+from maxfold.passes.conversion.parts.operands import (
     int64_vector,
     onnx_scalar,
     openvino_scalar,
     positive_axis,
     shape_vector,
 )
+from maxfold.passes.conversion.row import Row, both
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 

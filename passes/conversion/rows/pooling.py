@@ -7,16 +7,16 @@ from typing import Any
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, ToOpenvino, both, from_onnx
-from maxfold.passes.conversion.rows.scalars import dtype_of
-from maxfold.passes.conversion.rows.tensors import is_used
-from maxfold.passes.conversion.rows.windows import (
+from maxfold.passes.conversion.parts.scalars import dtype_of
+from maxfold.passes.conversion.parts.tensors import is_used
+from maxfold.passes.conversion.parts.windows import (
     Window,
     onnx_window,
     openvino_window,
     overhangs,
     without_dilated_automatic_padding,
 )
+from maxfold.passes.conversion.row import Row, ToOpenvino, both, from_onnx
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Shape, Site
@@ -271,8 +271,8 @@ ROWS: tuple[Row, ...] = (
         _max_to_onnx,
         limits=f"{_CEIL} Indices by storage_order 1 are refused.",
     ),
-    *both("AveragePool", "AvgPool-1", _average_to_openvino, _average_to_onnx, tolerance="relative 1e-5", limits=_CEIL),
-    *from_onnx("GlobalAveragePool", "ReduceMean-1", _global("ReduceMean"), tolerance="relative 1e-5"),
+    *both("AveragePool", "AvgPool-1", _average_to_openvino, _average_to_onnx, tolerance="1e-5 relative", limits=_CEIL),
+    *from_onnx("GlobalAveragePool", "ReduceMean-1", _global("ReduceMean"), tolerance="1e-5 relative"),
     *from_onnx("GlobalMaxPool", "ReduceMax-1", _global("ReduceMax")),
-    *from_onnx("GlobalLpPool", "ReduceL2-4", _global_lp, tolerance="relative 1e-5", limits="p is 1 or 2."),
+    *from_onnx("GlobalLpPool", "ReduceL2-4", _global_lp, tolerance="1e-5 relative", limits="p is 1 or 2."),
 )

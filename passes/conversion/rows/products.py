@@ -6,11 +6,11 @@ from maxfold.model.dtypes import from_onnx as dtype_from_onnx
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.operands import one_integer, positive_axis, shape_vector
+from maxfold.passes.conversion.parts.scalars import dtype_of
+from maxfold.passes.conversion.parts.tensors import reshaped
 from maxfold.passes.conversion.row import Row, from_onnx
 from maxfold.passes.conversion.rows.cast import wrapped
-from maxfold.passes.conversion.rows.operands import one_integer, positive_axis, shape_vector
-from maxfold.passes.conversion.rows.scalars import dtype_of
-from maxfold.passes.conversion.rows.tensors import reshaped
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
@@ -95,7 +95,7 @@ ROWS: tuple[Row, ...] = (
         "CumProd",
         "ReduceProd-1",
         _products_to_openvino,
-        tolerance="relative 1e-5",
+        tolerance="1e-5 relative",
         limits="Becomes a product for each element, which takes memory of the data times the length of the axis.",
     ),
     *from_onnx("BitCast", "Convert-1", _bits_to_openvino, limits="Between integers of up to 32 bits."),

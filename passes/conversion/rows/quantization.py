@@ -10,9 +10,8 @@ from maxfold.model.dtypes import DType
 from maxfold.model.dtypes import from_onnx as type_of
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, from_onnx
-from maxfold.passes.conversion.rows import blocks as by_block
-from maxfold.passes.conversion.rows.quantized import (
+from maxfold.passes.conversion.parts import blocks as by_block
+from maxfold.passes.conversion.parts.quantized import (
     NUMPY,
     aligned,
     converted,
@@ -24,6 +23,7 @@ from maxfold.passes.conversion.rows.quantized import (
     rounded,
     why_not_faked,
 )
+from maxfold.passes.conversion.row import Row, from_onnx
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _WIDE = ("f32", "f16", "bf16")

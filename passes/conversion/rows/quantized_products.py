@@ -11,10 +11,8 @@ from maxfold.model.data import Array
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, from_onnx
-from maxfold.passes.conversion.rows.convolution import convolved, filter_shape
-from maxfold.passes.conversion.rows.operands import openvino_scalar
-from maxfold.passes.conversion.rows.quantized import (
+from maxfold.passes.conversion.parts.operands import openvino_scalar
+from maxfold.passes.conversion.parts.quantized import (
     NUMPY,
     aligned,
     converted,
@@ -26,7 +24,9 @@ from maxfold.passes.conversion.rows.quantized import (
     rounded,
     why_not_faked,
 )
-from maxfold.passes.conversion.rows.tensors import per_channel, reshaped
+from maxfold.passes.conversion.parts.tensors import per_channel, reshaped
+from maxfold.passes.conversion.row import Row, from_onnx
+from maxfold.passes.conversion.rows.convolution import convolved, filter_shape
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NOT_TRANSPOSED = {"transpose_a": False, "transpose_b": False}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, both, from_openvino
-from maxfold.passes.conversion.rows.operands import (
+from maxfold.passes.conversion.parts.operands import (
     INT64_MIN,
     int64_tensor,
     int64_vector,
@@ -14,6 +13,7 @@ from maxfold.passes.conversion.rows.operands import (
     openvino_scalar,
     positive_axis,
 )
+from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 

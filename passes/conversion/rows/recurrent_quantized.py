@@ -11,11 +11,11 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.recurrent_activations import activations_of
+from maxfold.passes.conversion.parts.recurrent_cells import LSTM, Fixed, Weights, composed, with_peepholes
+from maxfold.passes.conversion.parts.recurrent_inputs import Layout, R, W, X, layout_of
+from maxfold.passes.conversion.parts.recurrent_steps import NUMPY, Step, along, product
 from maxfold.passes.conversion.row import Row, from_onnx
-from maxfold.passes.conversion.rows.recurrent_activations import activations_of
-from maxfold.passes.conversion.rows.recurrent_cells import LSTM, Fixed, Weights, composed, with_peepholes
-from maxfold.passes.conversion.rows.recurrent_inputs import Layout, R, W, X, layout_of
-from maxfold.passes.conversion.rows.recurrent_steps import NUMPY, Step, along, product
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _GATES = 4

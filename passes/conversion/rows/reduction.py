@@ -7,8 +7,8 @@ from collections.abc import Callable
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.run_time_axes import run_time_axes, squeezed
 from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino, both, from_onnx, from_openvino
-from maxfold.passes.conversion.rows.run_time_axes import run_time_axes, squeezed
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.versions import needs_opset
@@ -201,7 +201,7 @@ _EXTREMES = (
     "gives an infinity and OpenVINO's CPU the type's largest or lowest value."
 )
 _NAN = "NaN is found in ONNX; OpenVINO's CPU finds another element."
-_ROUNDING = "relative 1e-5"
+_ROUNDING = "1e-5 relative"
 _SQUARES = "Squares that overflow are infinite."
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from maxfold.model.data import Array
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.resampling import resampled
 from maxfold.passes.conversion.row import Row, both
-from maxfold.passes.conversion.rows.resampling import resampled
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.versions import needs_opset
@@ -228,7 +228,7 @@ ROWS: tuple[Row, ...] = (
         "Interpolate-4",
         _resize_to_openvino,
         _interpolate_to_onnx,
-        tolerance="relative 1e-4, absolute 1e-5",
+        tolerance="1e-4 relative, 1e-5 absolute",
         limits=_LIMITS,
     ),
 )

@@ -11,10 +11,10 @@ from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.operands import length_of
+from maxfold.passes.conversion.parts.scalars import dtype_of
+from maxfold.passes.conversion.parts.tensors import reshaped
 from maxfold.passes.conversion.row import Row, both, from_onnx
-from maxfold.passes.conversion.rows.operands import length_of
-from maxfold.passes.conversion.rows.scalars import dtype_of
-from maxfold.passes.conversion.rows.tensors import reshaped
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
@@ -111,14 +111,14 @@ ROWS: tuple[Row, ...] = (
         "GridSample-9",
         _grid_sample_to_openvino,
         _grid_sample_to_onnx,
-        tolerance="relative 1e-4, absolute 1e-5",
+        tolerance="1e-4 relative, 1e-5 absolute",
         limits="From ONNX, data of 5 dimensions and data that are not floating-point are refused.",
     ),
     *from_onnx(
         "AffineGrid",
         "Multiply-1",
         _affine_grid_to_openvino,
-        tolerance="relative 1e-5",
+        tolerance="1e-5 relative",
         limits="Becomes a Multiply for each axis and their sum. A single position of aligned corners is at -1.",
     ),
 )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, both, from_openvino
-from maxfold.passes.conversion.rows.operands import (
+from maxfold.passes.conversion.parts.operands import (
     int64_tensor,
     one_integer,
     positive_axis,
     transposed,
 )
+from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.versions import needs_opset

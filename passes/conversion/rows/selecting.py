@@ -8,8 +8,7 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, both, from_onnx
-from maxfold.passes.conversion.rows.operands import (
+from maxfold.passes.conversion.parts.operands import (
     cast,
     index_type,
     int64_tensor,
@@ -21,6 +20,7 @@ from maxfold.passes.conversion.rows.operands import (
     positive_axis,
     shape_vector,
 )
+from maxfold.passes.conversion.row import Row, both, from_onnx
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 

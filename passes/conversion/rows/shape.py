@@ -6,8 +6,7 @@ from math import prod
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, both, from_onnx
-from maxfold.passes.conversion.rows.operands import (
+from maxfold.passes.conversion.parts.operands import (
     INT64_MAX,
     int64_vector,
     length_of,
@@ -15,7 +14,8 @@ from maxfold.passes.conversion.rows.operands import (
     positive_axis,
     shape_vector,
 )
-from maxfold.passes.conversion.rows.run_time_axes import run_time_axes, squeezed, unsqueezed
+from maxfold.passes.conversion.parts.run_time_axes import run_time_axes, squeezed, unsqueezed
+from maxfold.passes.conversion.row import Row, both, from_onnx
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Shape

@@ -9,13 +9,13 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.row import Row, both, from_openvino
-from maxfold.passes.conversion.rows.operands import (
+from maxfold.passes.conversion.parts.operands import (
     INT64_MAX,
     INT64_MIN,
     int64_vector,
     length_of,
 )
+from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 

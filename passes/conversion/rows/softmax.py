@@ -7,8 +7,8 @@ from collections.abc import Callable
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.row import Row, ToOnnx, ToOpenvino, both, from_onnx, pair
-from maxfold.passes.conversion.rows.scalars import dtype_of
 from maxfold.passes.conversion.rows.unary import APPROXIMATE
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite

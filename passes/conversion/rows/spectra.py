@@ -5,10 +5,10 @@ from __future__ import annotations
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.operands import one_integer, openvino_scalar, positive_axis, shape_vector
+from maxfold.passes.conversion.parts.scalars import dtype_of
+from maxfold.passes.conversion.parts.tensors import reshaped
 from maxfold.passes.conversion.row import Row, from_onnx
-from maxfold.passes.conversion.rows.operands import one_integer, openvino_scalar, positive_axis, shape_vector
-from maxfold.passes.conversion.rows.scalars import dtype_of
-from maxfold.passes.conversion.rows.tensors import reshaped
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
@@ -185,7 +185,7 @@ def _frames(site: OpenvinoSite, size: Tensor, step: Tensor) -> Tensor:
     return frames
 
 
-_ROUNDING = "relative 1e-4, absolute 1e-5 of the largest value"
+_ROUNDING = "1e-4 relative, 1e-5 absolute of the largest value"
 
 ROWS: tuple[Row, ...] = (
     *from_onnx(

@@ -7,14 +7,14 @@ from typing import Any
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
-from maxfold.passes.conversion.row import Row, both, from_openvino, pair
-from maxfold.passes.conversion.rows.operands import (
+from maxfold.passes.conversion.parts.operands import (
     int64_vector,
     one_integer,
     openvino_slice,
     positive_axis,
     shape_vector,
 )
+from maxfold.passes.conversion.row import Row, both, from_openvino, pair
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.operands import cast, index_type, int64_vector
+from maxfold.passes.conversion.parts.scalars import dtype_of, number_of
 from maxfold.passes.conversion.row import Row, from_openvino
-from maxfold.passes.conversion.rows.operands import cast, index_type, int64_vector
-from maxfold.passes.conversion.rows.scalars import dtype_of, number_of
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
 _BOXES, _SCORES, _MOST, _OVERLAP, _LEAST, _SIGMA = range(6)

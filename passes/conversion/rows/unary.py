@@ -7,10 +7,10 @@ from onnx import TensorProto
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.forms import same_to_onnx, same_to_openvino
+from maxfold.passes.conversion.parts.scalars import dtype_of
+from maxfold.passes.conversion.parts.tensors import scalar_like
 from maxfold.passes.conversion.row import Row, ToOnnx, both, from_onnx, from_openvino, pair
-from maxfold.passes.conversion.rows.forms import same_to_onnx, same_to_openvino
-from maxfold.passes.conversion.rows.scalars import dtype_of
-from maxfold.passes.conversion.rows.tensors import scalar_like
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 

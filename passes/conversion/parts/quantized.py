@@ -13,8 +13,8 @@ from maxfold.model.dtypes import DType
 from maxfold.model.graph import Constant, Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
-from maxfold.passes.conversion.rows.operands import positive_axis
-from maxfold.passes.conversion.rows.tensors import reshaped
+from maxfold.passes.conversion.parts.operands import positive_axis
+from maxfold.passes.conversion.parts.tensors import reshaped
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 NUMPY = {BROADCAST: "numpy"}

@@ -9,9 +9,9 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.rows.operands import openvino_slice, positive_axis, shape_vector
-from maxfold.passes.conversion.rows.quantized import NUMPY
-from maxfold.passes.conversion.rows.tensors import reshaped
+from maxfold.passes.conversion.parts.operands import openvino_slice, positive_axis, shape_vector
+from maxfold.passes.conversion.parts.quantized import NUMPY
+from maxfold.passes.conversion.parts.tensors import reshaped
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 from maxfold.passes.conversion.sites.site import Shape
 

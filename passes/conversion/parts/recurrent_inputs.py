@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.rows.operands import shape_vector
+from maxfold.passes.conversion.parts.operands import shape_vector
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.rows.recurrent_activations import Activation
-from maxfold.passes.conversion.rows.recurrent_inputs import (
+from maxfold.passes.conversion.parts.recurrent_activations import Activation
+from maxfold.passes.conversion.parts.recurrent_inputs import (
     LENGTHS,
     PEEPHOLES,
     STATE,
@@ -26,7 +26,7 @@ from maxfold.passes.conversion.rows.recurrent_inputs import (
     broadcast,
     has_lengths,
 )
-from maxfold.passes.conversion.rows.recurrent_steps import (
+from maxfold.passes.conversion.parts.recurrent_steps import (
     NUMPY,
     Cell,
     Run,

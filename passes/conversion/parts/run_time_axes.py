@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.pair import BROADCAST
-from maxfold.passes.conversion.rows.operands import shape_vector
+from maxfold.passes.conversion.parts.operands import shape_vector
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
