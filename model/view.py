@@ -278,6 +278,10 @@ class View:
         """Why static checks refuse a node with what is derived of its inputs, None where they do not."""
         return self._inference.refusal(node)
 
+    def checked_dims(self, tensor: Tensor) -> tuple[Dim | None, ...] | None:
+        """The shape that onnx's checker gives a tensor, wrong where its inference is; None for an unknown one."""
+        return self._inference.checked_dims(tensor)
+
     def is_nonzero(self, dim: Dim) -> bool:
         """Whether a dimension is other than 0 in every run of the model that succeeds."""
         return is_nonzero(dim, self.remembered(nonzero_atoms))

@@ -121,6 +121,20 @@ class Inference:
             return _contradiction(row, call)
         return None if not domain and is_accepted(call) else fallback.refusal(call, domain)
 
+    def checked_dims(self, tensor: Tensor) -> tuple[Dim | None, ...] | None:
+        """The dims that onnx's own inference gives what a node makes, None where it gives none."""
+        node = tensor.inputs[0] if tensor.inputs else None
+        version = None if node is None else self._version(node, operator_domain(node))
+        if node is None or version is None:
+            return None
+        for source in node.inputs:
+            self.fact(source)
+        try:
+            found = fallback.infer(Call(self, node, version), operator_domain(node))
+        except _FAILURES:
+            return None
+        return found[node.outputs.index(tensor)].dims
+
     def known(self, tensor: Tensor) -> Fact:
         """What has been derived of a tensor so far."""
         return self._facts.get(tensor, UNKNOWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from maxfold.model.dtypes import DType, from_openvino
@@ -10,7 +11,7 @@ from maxfold.model.model import Model
 from maxfold.model.openvino import text
 from maxfold.model.openvino.ir import ConstantLayer, Parameter, port_of
 from maxfold.model.openvino.reader import split_names
-from maxfold.model.types import value_info
+from maxfold.model.types import Dim, value_info
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.names import DeclaredShapes
 from maxfold.passes.conversion.version_10 import is_version_10, shown_input, shown_output
@@ -126,8 +127,16 @@ def declare_outputs(made: Model, source: Model, target: OnnxTarget, shapes: Decl
         if shape is None and port is not None and port.dims:
             # Only the rank is taken on trust: ONNX wants an output to have one.
             shape = [None] * len(port.dims)
-        declared = shapes.output_shape(output.name, shape, holds=holds)
+        declared = _unchecked(shapes.output_shape(output.name, shape, holds=holds), target.view.checked_dims(output))
         made.graph.output_info.append(value_info(output.name, None if dtype is None else dtype.onnx, declared))
+
+
+def _unchecked(declared: list[Dim] | None, checked: Sequence[object] | None) -> list[Dim] | None:
+    """A shape without the sizes that onnx's checker takes for others, and would refuse."""
+    if declared is None or checked is None or len(declared) != len(checked):
+        return declared
+    pairs = zip(declared, checked, strict=True)
+    return [None if isinstance(dim, int) and isinstance(size, int) and size != dim else dim for dim, size in pairs]
 
 
 def bounds_of(tensor: Tensor) -> tuple[str, str | None]:

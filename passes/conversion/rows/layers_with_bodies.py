@@ -13,7 +13,7 @@ from maxfold.model.graph import Graph, Tensor
 from maxfold.model.openvino import text
 from maxfold.model.openvino.ir import Parameter, PortMapEntry
 from maxfold.passes.conversion.errors import UnsupportedError
-from maxfold.passes.conversion.parts.operands import cast, int64_tensor, transposed
+from maxfold.passes.conversion.parts.operands import cast, int64_tensor, onnx_scalar, transposed
 from maxfold.passes.conversion.row import from_openvino
 from maxfold.passes.conversion.sites.onnx_body import OnnxBody
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
@@ -87,7 +87,7 @@ def _loop_to_onnx(site: OnnxSite) -> None:
         elif "axis" in entry.attributes:
             raise UnsupportedError("it reads slices, which ONNX's Loop does not")
     results = body.convert()
-    body.leave(results[_condition(site)])
+    body.leave(_one_flag(body, results[_condition(site)]))
     _leave_states(body, results, maps, states)
     collected: list[tuple[Shape | None, int]] = []
     for entry in maps.collected:
@@ -97,7 +97,7 @@ def _loop_to_onnx(site: OnnxSite) -> None:
         tensor = results[entry.body_output or 0]
         collected.append((body.shape(tensor), axis))
         body.leave(_squeezed(body, tensor, axis))
-    inputs = [_trip_count(site), site.input(1), *states.values()]
+    inputs = [_trip_count(site), onnx_scalar(site, 1), *states.values()]
     made = _add(site, "Loop", inputs, {"body": body.graph}, len(states) + len(collected))
     _declare_states(site, body, states, made)
     for tensor, output, (shape, axis) in zip(
@@ -110,6 +110,14 @@ def _loop_to_onnx(site: OnnxSite) -> None:
         for tensor, (shape, axis) in zip(made[len(states) :], collected, strict=True)
     ]  # fmt: skip
     site.result(*_ordered(maps, states, made[: len(states)] + stacked))
+
+
+def _one_flag(body: OnnxBody, tensor: Tensor) -> Tensor:
+    """A condition without dimensions, as the body of ONNX's Loop has it; OpenVINO's may be a list of one."""
+    if body.shape(tensor) == ():
+        return tensor
+    flag: Tensor = body.site.add("Reshape", [tensor, body.site.constant([], "int64")])
+    return flag
 
 
 def _iterator_to_onnx(site: OnnxSite) -> None:

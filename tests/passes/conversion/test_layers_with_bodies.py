@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import onnx
+import openvino
+import openvino.opset13 as ops
 import pytest
 
 from maxfold.model import ModelError
@@ -17,6 +19,7 @@ from tests.passes.conversion.judged import floats
 from tests.passes.conversion.test_control_flow import IFS, LOOPS, SCANS, false, model_of, true, whole
 
 CASES = ("test_if", "test_loop11", "test_scan9_sum", "test_scan9_scalar", "test_scan9_multi_state")
+X = floats(2, 3)
 OWNERS = ("maxfold", "OpenVINO")
 
 
@@ -57,6 +60,21 @@ def test_if(text: str, tmp_path: Path) -> None:
 def test_loop(text: str, tmp_path: Path) -> None:
     runs = [[whole(count), condition, floats(2)] for count in (3, 0, -2) for condition in (true(), false())]
     assert_comes_back(text, runs, "maxfold", tmp_path)
+
+
+def test_loop_whose_conditions_are_lists_of_one(tmp_path: Path) -> None:
+    x, carried = ops.parameter([2, 3], np.float32, name="x"), ops.parameter([2, 3], np.float32)
+    one, yes = ops.constant([1.5], np.float32), ops.constant([True], bool)
+    body = openvino.Model([ops.constant([True], bool).output(0), ops.add(carried, one).output(0)], [carried])
+    loop = ops.loop(ops.constant(3, np.int64), yes)
+    loop.set_function(body)
+    loop.set_special_body_ports([-1, 0])
+    loop.set_merged_input(carried, x.output(0), body.results[1].output(0))
+    result = loop.get_iter_value(body.results[1].output(0), -1)
+    openvino.serialize(openvino.Model([result], [x]), tmp_path / "made.xml")
+    save(convert(load(tmp_path / "made.xml"), to="onnx"), tmp_path / "back.onnx")
+    onnx.checker.check_model(tmp_path / "back.onnx", full_check=True)
+    harness.assert_close(harness.run_onnx(tmp_path / "back.onnx", [X]), [X + 4.5], rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("text", SCANS.values(), ids=SCANS)
