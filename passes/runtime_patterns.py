@@ -61,7 +61,7 @@ def elementwise_pattern(node: Node, view: View) -> bool:
 
 def makes_scales(node: Node, view: View) -> bool:
     """Whether a node multiplies the two scales of a quantized product, as the graph stands now."""
-    if not view.is_operator(node, "Mul"):
+    if not view.is_operator(node, "Mul") or not node.outputs:
         return False
     readers = (reader for reader in view.consumers(node.outputs[0]) if view.is_operator(reader, "Mul"))
     return any(node in nodes for reader in readers for _, nodes in _quantized_product(reader, view))

@@ -35,7 +35,7 @@ from maxfold.passes.conversion.sites.onnx_site import OnnxSite, OnnxTarget
 from maxfold.passes.conversion.sites.site import Target
 from maxfold.passes.conversion.version_10 import is_version_10
 from maxfold.passes.conversion.versions import check_model, check_openvino_version
-from maxfold.passes.conversion.walk import Refusals, way_for
+from maxfold.passes.conversion.walk import Refusals, run_row, way_for
 
 if TYPE_CHECKING:
     from maxfold.passes.conversion.row import ToOnnx
@@ -127,7 +127,7 @@ class _Walk:
     def _convert(self, node: Node, target: OnnxTarget, returned: frozenset[Tensor], way: ToOnnx) -> None:
         count = len(target.graph.nodes)
         site = OnnxSite(node, target, self)
-        way(site)
+        run_row(way, site)
         site.check_attributes()
         for made in target.graph.nodes[count:]:
             target.check(made)

@@ -27,7 +27,7 @@ from maxfold.passes.conversion.sites.site import Target
 from maxfold.passes.conversion.version_10 import VERSION as VERSION_10
 from maxfold.passes.conversion.version_10 import name_layers, shown_input, shown_output
 from maxfold.passes.conversion.versions import check_model, check_onnx_version
-from maxfold.passes.conversion.walk import Refusals, way_for
+from maxfold.passes.conversion.walk import Refusals, run_row, way_for
 
 if TYPE_CHECKING:
     from maxfold.passes.conversion.row import ToOpenvino
@@ -111,7 +111,7 @@ class _Walk:
     def _convert(self, node: Node, target: OpenvinoTarget, returned: frozenset[Tensor], way: ToOpenvino) -> None:
         count = len(target.graph.nodes)
         site = OpenvinoSite(node, target, self, self._view)
-        way(site)
+        run_row(way, site)
         site.check_attributes()
         node_to_layer(node, target.graph.nodes[count:], target)
         if not domain_of(node):

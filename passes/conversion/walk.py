@@ -11,6 +11,7 @@ from maxfold.passes.conversion.errors import ConversionError, InsideError, Refus
 from maxfold.passes.conversion.sites.site import Target
 
 _Way = TypeVar("_Way")
+_Site = TypeVar("_Site")
 
 
 def way_for(ways: Mapping[str, Mapping[str, _Way]], node: Node, domain: str) -> _Way:
@@ -34,6 +35,15 @@ class Source:
     def of(node: Node) -> Source:
         """A node that is what its file has, named after its result where it has no name."""
         return Source(node.op, node.name or next((tensor.name for tensor in node.outputs if tensor.name), ""))
+
+
+def run_row(way: Callable[[_Site], None], site: _Site) -> None:
+    """Runs a row. Raises `UnsupportedError` too where it fails at a node that is none of its operator: one whose ranks
+    or values the checks before rows do not know of."""
+    try:
+        way(site)
+    except (LookupError, ValueError, TypeError, ArithmeticError) as error:
+        raise UnsupportedError(f"its operands and attributes do not fit together ({error})") from None
 
 
 class Refusals:

@@ -59,6 +59,8 @@ def _priors_to_onnx(site: OnnxSite) -> None:
 def _half_sizes(site: OnnxSite) -> _Floats:
     """Half the width and height of each box of a cell."""
     least, most = _numbers(site, "min_size"), _numbers(site, "max_size")
+    if not all(size >= 0 for size in (*least, *most)) or not all(ratio > 0 for ratio in _numbers(site, "aspect_ratio")):
+        raise UnsupportedError("its sizes and ratios are not all positive")
     ratios = _ratios(_numbers(site, "aspect_ratio"), is_flipped=site.flag("flip"))
     is_largest_second = site.version < _ORDERED or site.flag("min_max_aspect_ratios_order")
     found: list[_Floats] = []

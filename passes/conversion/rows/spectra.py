@@ -37,7 +37,10 @@ def _axis(site: OpenvinoSite, rank: int) -> Tensor:
         counted: Tensor = site.add("FloorMod", [vector, site.constant(rank, "int64")], _NUMPY)
         return counted
     given = one_integer(site, _AXIS, "its axis") if site.has_input(_AXIS) else -2
-    return site.constant([positive_axis(given, rank)], "int64")
+    axis = positive_axis(given, rank)
+    if axis == rank - 1:
+        raise UnsupportedError(f"its axis {given} is that of the real and imaginary parts")
+    return site.constant([axis], "int64")
 
 
 def _transform(site: OpenvinoSite, op: str, data: Tensor, axis: Tensor, length: Tensor | None) -> Tensor:

@@ -121,9 +121,16 @@ class OnnxTarget(Target):
         reason = self._why_not(node, self.opset)
         if reason is not None:
             raise lacking(reason, lambda opset: self._why_not(node, opset), self.opset)
-        reason = self.view.refusal(node)
+        reason = self._why_misfit(node) or self.view.refusal(node)
         if reason is not None:
             raise UnsupportedError(f"{node.op} of operator set {self.opset} cannot be written: {reason}")
+
+    def _why_misfit(self, node: Node) -> str | None:
+        """Why the operands of a node are not those of one, by their number and by types that have to agree."""
+        found = signature(node.op, "", self.opset)
+        given = [bool(tensor.name) for tensor in node.inputs]
+        dtypes = [self.view.dtype(tensor) if tensor.name else None for tensor in node.inputs]
+        return None if found is None else found.why_not_inputs(given, dtypes)
 
     def _why_not(self, node: Node, opset: int) -> str | None:
         found = signature(node.op, "", opset)

@@ -22,6 +22,12 @@ _OPSETS = (1, 6, 7, 9, 11, 13, 17, 18, 21, 24, 40)
 Change = Callable[[onnx.ModelProto, onnx.NodeProto], object]
 
 
+_OPTIONAL = """
+<ir_version: 8, opset_import: ["" : 18]>
+agraph (float[2,3] x) => (float[2,3] y) { o = Optional(x) y = OptionalGetElement(o) }
+"""
+
+
 @functools.cache
 def sources() -> dict[str, onnx.ModelProto]:
     """A right model of one node for each operator, most from ONNX's own node tests."""
@@ -33,6 +39,7 @@ def sources() -> dict[str, onnx.ModelProto]:
     found["Cast"], _ = judged.one_node("Cast", {"x": image}, opset=19, to=onnx.TensorProto.DOUBLE)
     found["CastLike"], _ = judged.one_node("CastLike", {"x": image, "like": np.arange(3)}, opset=19)
     found["GlobalLpPool"], _ = judged.one_node("GlobalLpPool", {"x": image}, opset=2, p=2)
+    found["Optional"] = onnx.parser.parse_model(_OPTIONAL)
     return found
 
 

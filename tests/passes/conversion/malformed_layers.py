@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import openvino
 from lxml import etree
-from openvino import opset1, opset4, opset5, opset10, opset15, opset16
+from openvino import opset1, opset4, opset5, opset6, opset8, opset10, opset13, opset15, opset16
 
 from maxfold.model import ModelError
 from maxfold.model.openvino.operations import OPERATIONS
 from maxfold.optimizer import load, save
 from maxfold.optimizer.api import convert
 from tests.passes.conversion import malformed
+from tests.passes.conversion.test_detection_output import REAL
+from tests.passes.conversion.test_prior_boxes import CLUSTERED, PRIOR, clustered
 
 _VALUES = ("", "abc", "-3", "7", "1.5", "1, 2, 3", "true", "YES", "f32", "nan")
 _TYPES = ("f32", "f16", "i64", "i32", "boolean", "u8", "string")
@@ -41,9 +43,16 @@ def _built() -> dict[str, Any]:
     flags = _parameter(2, 3, dtype=np.bool_)
     zeros, ones = [0, 0], [1, 1]
     filters = opset1.constant(np.ones((2, 1, 1, 3, 3), np.float32))
+    low, high = (opset1.constant(np.float32(value)) for value in (-1, 1))
+    boxes = [_parameter(*shape) for shape in ((1, 48), (1, 36), (1, 2, 48))]
+    queries = [_parameter(1, 2, 3, 4) for _ in range(3)]
     return {
         "BitwiseLeftShift": opset15.bitwise_left_shift(_parameter(3, dtype=np.int32), _parameter(3, dtype=np.int32)),
+        "CTCGreedyDecoder": opset1.ctc_greedy_decoder(_parameter(4, 2, 3), _parameter(4, 2), True),
+        "CTCGreedyDecoderSeqLen": opset6.ctc_greedy_decoder_seq_len(_parameter(2, 4, 3), _parameter(2, dtype=np.int32)),
         "Clamp": opset1.clamp(vector, 0.0, 1.0),
+        "DetectionOutput": opset8.detection_output(*boxes, REAL),
+        "FakeQuantize": opset1.fake_quantize(image, low, high, low, high, 256),
         "FloorMod": opset1.floor_mod(vector, _parameter(4)),
         "GroupConvolution": opset1.group_convolution(image, filters, ones, zeros, zeros, ones),
         "GroupConvolutionBackpropData": opset1.group_convolution_backprop_data(image, filters, ones),
@@ -52,8 +61,11 @@ def _built() -> dict[str, Any]:
         "IsFinite": opset10.is_finite(vector),
         "NormalizeL2": opset1.normalize_l2(image, _constant(1), 1e-6, "add"),
         "NotEqual": opset1.not_equal(vector, _parameter(4)),
+        "PriorBox": opset8.prior_box(_constant(3, 5), _constant(48, 83), PRIOR),
+        "PriorBoxClustered": clustered(_constant(3, 5), _constant(48, 83), CLUSTERED),
         "ReduceLogicalAnd": opset1.reduce_logical_and(flags, _constant(1), True),
         "ReduceLogicalOr": opset1.reduce_logical_or(flags, _constant(1), True),
+        "ScaledDotProductAttention": opset13.scaled_dot_product_attention(*queries),
         "ScatterUpdate": opset4.scatter_update(vector, _constant(1), _parameter(1), opset1.constant(0)),
         "SquaredDifference": opset1.squared_difference(vector, _parameter(4)),
         "StridedSlice": opset1.strided_slice(image, _constant(0), _constant(1), _constant(1), [0], [0]),
