@@ -15,6 +15,7 @@ from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.inference import Dim
 from maxfold.model.types import value_info
 from maxfold.model.view import View
+from maxfold.passes.hoist_transposes import why_norm_is_lost
 from maxfold.passes.nodes import known_integers, made_by, operand
 from maxfold.passes.reshape_targets import settled_target
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
@@ -129,7 +130,7 @@ def _namer(graph: Graph, view: View) -> Callable[[Dim], str]:
 
 def _why_not_declared(node: Node, view: View) -> str | None:
     result = node.outputs[0]
-    reason = view.why_fixed(result) or view.why_not_settled(node)
+    reason = view.why_fixed(result) or view.why_not_settled(node) or why_norm_is_lost(node, view)
     return reason or view.why_not_known({result: view.fact(result)})
 
 

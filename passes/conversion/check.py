@@ -36,6 +36,9 @@ _VECTORS: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 # A single axis may be a scalar, as onnx's own functions write it; both runtimes take it.
 _SCALARS = frozenset({"Unsqueeze"})
+# Of recurrent operators each operand has a rank of its own.
+_LSTM_RANKS = (3, 3, 3, 2, 1, 3, 3, 2)
+_EXACT_RANKS: dict[str, tuple[int, ...]] = {"GRU": _LSTM_RANKS[:6], "LSTM": _LSTM_RANKS, "RNN": _LSTM_RANKS[:6]}
 _SAME_RANK = frozenset({"GatherElements", "Scatter", "ScatterElements"})
 
 _LEAST_RANKS = {
@@ -158,6 +161,9 @@ def _why_not_ranks(node: Node, view: View) -> str | None:
     for index, rank in enumerate(ranks):
         if index in _VECTORS.get(node.op, ()) and rank not in allowed:
             return f"its input {index} has {rank} dimensions instead of one"
+    for index, (rank, wanted) in enumerate(zip(ranks, _EXACT_RANKS.get(node.op, ()), strict=False)):
+        if rank not in (None, wanted):
+            return f"its input {index} has {rank} dimensions instead of {wanted}"
     first = ranks[0] if ranks else None
     reason = None if first is None else _why_not_axes(node, first)
     known = [rank for rank in ranks if rank is not None]

@@ -34,7 +34,7 @@ def test_conversions_are_checked_and_refusals_counted(capsys: pytest.CaptureFixt
     told = capsys.readouterr().out
     assert "4 seeds in" in told
     assert "refused" in told
-    assert "If: the operator is not covered" in told
+    assert "it has a default value, which IR cannot hold" in told
 
 
 def test_a_seed_that_ends_its_process_or_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

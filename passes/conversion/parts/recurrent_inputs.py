@@ -41,6 +41,25 @@ def layout_of(site: OpenvinoSite) -> Layout:
     return Layout(direction, _DIRECTIONS[direction], _hidden(site), 0 if site.attribute("layout", 0) else 1)
 
 
+def check_sizes(site: OpenvinoSite, layout: Layout, gates: int) -> None:
+    """Raises `UnsupportedError` where known sizes of operands do not belong together, which onnx's inference does not
+    look at."""
+    directions, hidden = layout.directions, layout.hidden
+    state: tuple[object, ...] = (directions, "batch", hidden)
+    data: tuple[object, ...] = ("length", "batch", "input")
+    if layout.batch_axis == 0:
+        state, data = ("batch", directions, hidden), ("batch", "length", "input")
+    rows = gates * hidden
+    wanted = (data, (directions, rows, "input"), (directions, rows, hidden), (directions, 2 * rows), ("batch",), state)
+    sizes: dict[object, int] = {}
+    for index, expected in enumerate((*wanted, state, (directions, 3 * hidden))):
+        shape = site.shape(index) if site.has_input(index) else None
+        for size, name in zip(shape or (), expected, strict=False):
+            known = name if isinstance(name, int) else sizes.setdefault(name, size) if size is not None else None
+            if size is not None and size != known:
+                raise UnsupportedError(f"its input {index} of the shape {list(shape or ())} does not fit the others")
+
+
 def _hidden(site: OpenvinoSite) -> int:
     """The number of hidden elements, which the recurrent weights have too."""
     shape, given = site.shape(R), site.attribute("hidden_size")

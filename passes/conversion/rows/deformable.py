@@ -21,6 +21,7 @@ def _deform_to_openvino(site: OpenvinoSite) -> None:
     if len(shape) != 4:
         raise UnsupportedError(f"OpenVINO has it for two spatial dimensions, not {len(shape) - 2}")
     check_kernel_shape(site, shape[2:])
+    _check_offsets(site)
     attributes = {
         **onnx_window(site, 2).openvino(), "group": int(site.attribute("group", 1)),
         "deformable_group": int(site.attribute("offset_group", 1)), "bilinear_interpolation_pad": True,
@@ -32,6 +33,25 @@ def _deform_to_openvino(site: OpenvinoSite) -> None:
     if site.has_input(3):
         result = site.add("Add", [result, per_channel(site, site.input(3), 4)], _NUMPY)
     site.result(result)
+
+
+def _check_offsets(site: OpenvinoSite) -> None:
+    """What onnx's inference does not compare: groups with channels, offsets with the result."""
+    channels, filters = (site.shape(0) or (None, None))[1], site.shape(1) or (None, None)
+    for name in ("group", "offset_group"):
+        count = int(site.attribute(name, 1))
+        if (
+            count < 1
+            or (channels is not None and channels % count)
+            or (name == "group" and filters[0] is not None and filters[0] % count)
+        ):
+            raise UnsupportedError(f"its {name} {count} does not divide its channels")
+    offsets, result = site.shape(2), site.output_shape()
+    pairs = zip((offsets or ())[2:], (result or ())[2:], strict=False)
+    if any(None not in pair and pair[0] != pair[1] for pair in pairs):
+        raise UnsupportedError(
+            f"its offsets of the shape {list(offsets or ())} are not for a result of {list(result or ())}"
+        )
 
 
 def _unpool_to_openvino(site: OpenvinoSite) -> None:

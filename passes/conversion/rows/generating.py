@@ -125,6 +125,8 @@ def _non_zero_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _non_zero_to_onnx(site: OnnxSite) -> None:
+    if site.shape(0) == ():
+        raise UnsupportedError("of a scalar ONNX and its runtimes differ")
     site.result(cast(site, site.add("NonZero", [site.input(0)]), "INT64", index_type(site, "output_type")))
 
 

@@ -26,6 +26,7 @@ from maxfold.passes.conversion.parts.recurrent_inputs import (
     W,
     X,
     broadcast,
+    check_sizes,
     has_lengths,
     layout_of,
 )
@@ -73,6 +74,7 @@ def _convert(site: OpenvinoSite, cell: _Cell, kind: Kind, *, is_beyond: bool = F
     if bound is not None and not bound > 0:
         raise UnsupportedError(f"its clip {bound:g} is no bound in OpenVINO")
     layout = layout_of(site)
+    check_sizes(site, layout, len(cell.gates))
     functions = activations_of(site, cell.activations, layout.directions)
     names = [function.name for function in functions]
     own = names[: len(cell.activations)]
