@@ -129,19 +129,22 @@ class OnnxTarget(Target):
         """Why the operands of a node are not those of one, by their number and by types that have to agree."""
         found = signature(node.op, "", self.opset)
         given = [bool(tensor.name) for tensor in node.inputs]
-        dtypes = [self.view.dtype(tensor) if tensor.name else None for tensor in node.inputs]
-        return None if found is None else found.why_not_inputs(given, dtypes)
+        return None if found is None else found.why_not_inputs(given, self._dtypes(node.inputs))
+
+    def _dtypes(self, tensors: list[Tensor]) -> list[DType | None]:
+        """The derived element types of a node's operands or results, None for unknown ones and those left out."""
+        return [self.view.dtype(tensor) if tensor.name else None for tensor in tensors]
 
     def _why_not(self, node: Node, opset: int) -> str | None:
         found = signature(node.op, "", opset)
         if found is None:
             return f"{node.op} does not exist in operator set {opset}"
-        dtypes = [self.view.dtype(tensor) if tensor.name else None for tensor in node.inputs]
+        dtypes = self._dtypes(node.inputs)
         for index, dtype in enumerate(dtypes):
             # The last formal parameter stands for all that follow where it is variadic.
             if dtype is not None and f"tensor({dtype})" not in found.inputs[min(index, len(found.inputs) - 1)].types:
                 return f"{node.op} of operator set {opset} has no {dtype}"
-        results = [self.view.dtype(tensor) if tensor.name else None for tensor in node.outputs]
+        results = self._dtypes(node.outputs)
         # What an operand may be, a result may.
         if all(dtype is None or dtype in dtypes for dtype in results):
             return None
