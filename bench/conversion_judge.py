@@ -92,7 +92,7 @@ def _judge(seen: Seen, names: list[str], feed: Feed, run: Callable[[Feed], list[
     try:
         request = _request(compiled, feed)
         request.infer()
-    except Exception as error:
+    except Exception as error:  # openvino raises plain exceptions of several kinds
         seen.status, seen.reason = "not loaded", _first_line(error)
         return
     found = request_outputs(request)

@@ -108,7 +108,7 @@ def check(task: Task) -> Found:
             return Found("refused", str(error))
         except _NotLoadedError as error:
             return Found("not loaded", str(error))
-        except Exception as error:
+        except Exception as error:  # whatever else a tool raises is a fault of its own
             return Found("crashed", _reason(error))
     told = [difference(outputs, task.case.outputs) for outputs in results]
     return Found("right") if "" in told else Found("wrong", told[-1])
@@ -124,7 +124,7 @@ def _ours_to_onnx(task: Task, folder: Path) -> list[Arrays]:
     path = _converted(_written(task.case, folder), folder / "back.onnx", to="onnx", opset=task.opset)
     try:
         onnx.checker.check_model(path, full_check=True)
-    except Exception as error:
+    except Exception as error:  # onnx's checks raise classes without a common base
         raise _NotLoadedError(f"invalid: {_reason(error)}") from error
     return [_run_onnx(path, task.case.inputs)]
 
@@ -190,14 +190,14 @@ def _run_ir(model: Any, inputs: Arrays) -> list[Arrays]:
     try:
         read = openvino_core().read_model(model) if isinstance(model, Path) else model
         return run_openvino(read, inputs)
-    except Exception as error:
+    except Exception as error:  # openvino raises plain exceptions of several kinds
         raise _NotLoadedError(_reason(error)) from error
 
 
 def _run_onnx(path: Path, inputs: Arrays) -> Arrays:
     try:
         return run_onnxruntime(path, inputs)
-    except Exception as error:
+    except Exception as error:  # the runtime's classes of errors have no common base
         raise _NotLoadedError(_reason(error)) from error
 
 

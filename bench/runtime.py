@@ -193,7 +193,7 @@ def _run_in_turns(path: Path, variants: list[Loaded], sessions: Mapping[str, Any
             run = functools.partial(sessions[variant.name].run, None, feed)
             try:
                 seconds = turn_seconds(run)
-            except Exception as error:
+            except Exception as error:  # the runtime's classes of errors have no common base
                 variant.error = f"ONNX Runtime: {error}".splitlines()[0]
                 ready.remove(variant)
                 break
