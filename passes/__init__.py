@@ -26,6 +26,7 @@ from maxfold.passes.fuse_rms_normalization import FuseRmsNormalization
 from maxfold.passes.fuse_scales import FuseScales
 from maxfold.passes.fuse_sequences import FuseSequences
 from maxfold.passes.fuse_slices import FuseSlices
+from maxfold.passes.fuse_softmax import FuseSoftmax
 from maxfold.passes.fuse_space_to_depth import FuseSpaceToDepth
 from maxfold.passes.fuse_sums_of_squares import FuseSumsOfSquares
 from maxfold.passes.fuse_swish import FuseSwish
@@ -125,6 +126,7 @@ CATALOGUE: tuple[type[Pass], ...] = (
     FuseGelu,
     FuseLayerNormalization,
     FuseRmsNormalization,
+    FuseSoftmax,
     RewriteGelu,
     RewriteNormalizations,
     FusePad,

@@ -18,6 +18,7 @@ from maxfold.passes.gelu import gelu
 from maxfold.passes.nodes import made_by, operand
 from maxfold.passes.patterns import clip_bounds, factor, orders, scalar_maker
 from maxfold.passes.root_mean_square import root_mean_square
+from maxfold.passes.softmax import softmax
 
 # How far constants of a pattern may be from the exact ones: some exporters write few digits, or half precision.
 _TOLERANCE = 1e-2
@@ -127,6 +128,12 @@ def _gelu(node: Node, view: View) -> _Found:
         yield "Gelu", [*found.inner, node]
 
 
+def _softmax(node: Node, view: View) -> _Found:
+    found = softmax(node, view)
+    if found is not None:
+        yield found.operator, [*found.inner, node]
+
+
 def _gate(node: Node, view: View) -> _Found:
     """x * Sigmoid(c * x), x * Tanh(Softplus(x)), x * HardSigmoid(x)."""
     for x, gate in orders(node, "Mul", view):
@@ -184,6 +191,7 @@ def _quantized_product(node: Node, view: View) -> _Found:
 _Matcher = Callable[[Node, View], _Found]
 _MATCHERS: dict[str, tuple[_Matcher, ...]] = {
     "Clip": (_hard_sigmoid,),
-    "Div": (_normalization, _gelu),
-    "Mul": (_normalization, _gelu, _gate, _quantized_product),
+    "Div": (_normalization, _gelu, _softmax),
+    "Mul": (_normalization, _gelu, _gate, _quantized_product, _softmax),
+    "Sub": (_softmax,),
 }

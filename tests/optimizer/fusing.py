@@ -16,7 +16,7 @@ from tests.random_models.checking import MODES
 FUSED = {
     "LayerNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization", "RMSNormalization",
     "Gelu", "BiasGelu", "FastGelu", "QuickGelu", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QLinearConv",
-    "QLinearMatMul", "QLinearAdd",
+    "QLinearMatMul", "QLinearAdd", "Softmax", "LogSoftmax",
 }  # fmt: skip
 
 

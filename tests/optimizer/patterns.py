@@ -34,6 +34,10 @@ NORMALIZATIONS = {
     + "g = Mul(n, gamma)\n y = Add(g, beta)",
     "root mean square, inverse": "s = Pow(x, two)\n v = ReduceMean<axes>(s<input>)\n e = Add(v, eps)\n r = Sqrt(e)\n "
     "i = Div(one, r)\n n = Mul(x, i)\n y = Mul(gamma, n)",
+    "softmax": "m = ReduceMax<axes>(x<input>)\n d = Sub(x, m)\n e = Exp(d)\n s = ReduceSum<sum_axes>(e<sum_input>)\n "
+    "y = Div(e, s)",
+    "logarithm of softmax": "m = ReduceMax<axes>(x<input>)\n d = Sub(x, m)\n e = Exp(d)\n "
+    "s = ReduceSum<sum_axes>(e<sum_input>)\n l = Log(s)\n y = Sub(d, l)",
 }
 GATES = {
     "gelu, half last": "t = Div(x, root)\n e = Erf(t)\n f = Add(e, one)\n p = Mul(x, f)\n y = Mul(p, half)",
@@ -48,6 +52,8 @@ GATES = {
     "tanh, products": "h = Mul(x, half)\n q = Mul(x, x)\n c = Mul(x, q)\n z = Mul(c, cubic)\n "
     + TANH
     + "y = Mul(h, f)",
+    "tanh, factors in a row": "q = Mul(cubic, x)\n c = Mul(x, q)\n z = Mul(x, c)\n " + TANH + "h = Mul(half, f)\n "
+    "y = Mul(x, h)",
     "tanh, half at the gate": "c = Pow(x, three)\n z = Mul(c, cubic)\n " + TANH + "h = Mul(half, f)\n y = Mul(x, h)",
     "gelu, a factor for the root": "t = Mul(x, inverse)\n e = Erf(t)\n f = Add(e, one)\n h = Mul(x, half)\n "
     "y = Mul(h, f)",
@@ -87,6 +93,8 @@ def with_constants(text: str, head: str, opset: int, *, neutral: bool, is_half: 
     """A model of a text, `<axes>` and `<input>` as the operator set has them, and the constants that it names."""
     random = np.random.default_rng(0)
     is_input = opset >= 18
+    text = text.replace("<sum_axes>", "" if opset >= 13 else "<axes = [-1]>")
+    text = text.replace("<sum_input>", ", axes" * (opset >= 13))
     text = text.replace("<axes>", "" if is_input else "<axes = [-1]>").replace("<input>", ", axes" * is_input)
     floats: dict[str, Array] = {name: np.array(value) for name, value in SCALARS.items()}
     floats |= {name: random.standard_normal(8) for name in ("b", "b2")}

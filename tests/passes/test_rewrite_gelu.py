@@ -14,7 +14,7 @@ from tests.text import Array, model
 
 SCALARS = {
     "root": 2**0.5, "inverse": 0.5**0.5, "half": 0.5, "two": 2, "one": 1, "three": 3, "cubic": 0.044715,
-    "outer": (2 / np.pi) ** 0.5,
+    "outer": (2 / np.pi) ** 0.5, "both": 0.044715 * (2 / np.pi) ** 0.5,
 }  # fmt: skip
 ERF = "e = Erf(t)\n f = Add(e, one)\n "
 TANH = "e = Tanh(t)\n f = Add(one, e)\n "
@@ -31,6 +31,8 @@ ARGUMENTS = {
     "product": "q = Mul(x, x)\n c = Mul(x, q)\n z = Mul(c, cubic)\n a = Add(x, z)\n t = Mul(a, outer)\n ",
     "horner": "l = Mul(x, outer)\n q = Mul(x, cubic)\n z = Mul(q, x)\n a = Add(z, one)\n t = Mul(l, a)\n ",
     "squares": "l = Mul(x, outer)\n q = Mul(x, x)\n z = Mul(q, cubic)\n a = Add(z, one)\n t = Mul(l, a)\n ",
+    "row": "q = Mul(cubic, x)\n c = Mul(x, q)\n z = Mul(x, c)\n a = Add(x, z)\n t = Mul(outer, a)\n ",
+    "sum": "l = Mul(x, outer)\n c = Pow(x, three)\n z = Mul(c, both)\n t = Add(l, z)\n ",
     "outside": "q = Mul(x, x)\n z = Mul(q, cubic)\n a = Add(z, one)\n l = Mul(x, a)\n t = Mul(l, outer)\n ",
 }
 BY_ERF = """

@@ -78,7 +78,10 @@ def gelu(b: Builder) -> Value:
 
 def _tanh_argument(b: Builder, value: Value) -> Value:
     cubic, outer = _number(b, 0.044715, value.dtype), _number(b, 0.7978845608, value.dtype)
-    which = b.random.randint(0, 3)
+    which = b.random.randint(0, 4)
+    if which == 4:
+        third = b.emit("Mul", value, b.emit("Mul", value, b.emit("Mul", cubic, value)))
+        return b.emit("Mul", b.emit("Add", value, third), outer)
     if which == 0:
         cube = b.emit("Pow", value, _number(b, 3, value.dtype))
     elif which == 1:
@@ -99,6 +102,28 @@ def _halved(b: Builder, value: Value) -> Value:
         return b.emit("Div", value, _number(b, 2, value.dtype))
     half = _number(b, 0.5, value.dtype)
     return b.emit("Mul", *((value, half) if b.chance(0.5) else (half, value)))
+
+
+def softmax(b: Builder) -> Value:
+    """Softmax or its logarithm from the parts, along any axis, which the reductions keep or lose."""
+    value = b.pick(F32, F32, F64, least=2)
+    axis = b.random.choice((-1, -1, -2))
+    highest = _kept(b, "ReduceMax", value, axis)
+    difference = b.emit("Sub", value, highest)
+    powers = b.emit("Exp", difference)
+    total = _kept(b, "ReduceSum", powers, axis if b.chance(0.9) else -1)
+    which = b.random.randint(0, 2)
+    if which == 0:
+        return b.emit("Mul", powers, b.emit("Reciprocal", total))
+    return b.emit("Div", powers, total) if which == 1 else b.emit("Sub", difference, b.emit("Log", total))
+
+
+def _kept(b: Builder, operator: str, value: Value, axis: int) -> Value:
+    since = 13 if operator == "ReduceSum" else 18
+    if b.chance(0.6):
+        return with_axes(b, operator, value, [axis], since)
+    reduced = with_axes(b, operator, value, [axis], since, keepdims=0)
+    return with_axes(b, "Unsqueeze", reduced, [axis % len(value.shape)], 13)
 
 
 def rows_of_images(b: Builder) -> Value:
@@ -123,4 +148,4 @@ def _number(b: Builder, item: float, dtype: Dtype) -> Value:
     return b.constant(np.full(b.random.choice(((), (), (1,))), item, dtype))
 
 
-MAKERS = {normalization: 6, gelu: 5, rows_of_images: 3}
+MAKERS = {normalization: 6, gelu: 5, rows_of_images: 3, softmax: 3}
