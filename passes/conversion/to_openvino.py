@@ -160,11 +160,19 @@ def _constant(constant: Constant, target: OpenvinoTarget, view: View) -> None:
 
 
 def _drop_unread(scope: Graph, target: Target, view: View) -> None:
-    """Removes constants that are read in the source, and that rows have put others in the place of."""
+    """Removes what is read in the source, and that rows have put something else in the place of."""
     for constant in scope.constants:
         made = target.tensors.get(constant)
         if constant.outputs and made is not None and not made.outputs and not view.is_graph_output(constant):
             del target.tensors[constant]
+    held = {id(made) for source, made in target.tensors.items() if not source.outputs or view.is_graph_output(source)}
+    nodes: list[Node] = []
+    for node in reversed(target.graph.nodes):
+        if node.outputs and not any(output.outputs or id(output) in held for output in node.outputs):
+            node.inputs.clear()
+            continue
+        nodes.append(node)
+    target.graph.nodes = nodes[::-1]
     kept = set(map(id, target.tensors.values()))
     target.graph.constants = [made for made in target.graph.constants if made.outputs or id(made) in kept]
 

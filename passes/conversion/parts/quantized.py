@@ -125,15 +125,32 @@ def faked(site: OpenvinoSite, x: Tensor, scale: Array, zero_point: Array, to: DT
     """Real numbers as integers by a FakeQuantize, as OpenVINO's own conversion writes it for its low-precision
     transformations. Scale and zero point are shaped to broadcast with the tensor."""
     span = integers_of(to)
+    integers = _fake(site, x, _ends(scale, zero_point, span), (span.lowest, span.highest), span)
+    made: Tensor = site.add("Convert", [integers], {"destination_type": to.openvino})
+    return made
+
+
+def faked_and_back(site: OpenvinoSite, x: Tensor, scale: Array, zero_point: Array, to: DType) -> Tensor:
+    """Real numbers as the real numbers that their integers stand for, by one FakeQuantize; arguments as `faked`."""
+    span = integers_of(to)
+    ends = _ends(scale, zero_point, span)
+    return _fake(site, x, ends, ends, span)
+
+
+def _ends(scale: Array, zero_point: Array, span: Integers) -> tuple[Array, Array]:
+    """The real numbers that the ends of an integer range stand for."""
     low, high = (
         ((np.float32(bound) - zero_point.astype(np.float32)) * scale.astype(np.float32)).astype(np.float32)
         for bound in (span.lowest, span.highest)
     )
-    bounds: list[Tensor] = [site.constant(value, np.float32) for value in (low, high, span.lowest, span.highest)]
-    levels = {"levels": span.levels, BROADCAST: "numpy"}
-    made: Tensor = site.add(
-        "Convert", [site.add("FakeQuantize", [x, *bounds], levels)], {"destination_type": to.openvino}
-    )
+    return low, high
+
+
+def _fake(
+    site: OpenvinoSite, x: Tensor, ends: tuple[Array, Array], results: tuple[Array | int, Array | int], span: Integers
+) -> Tensor:
+    bounds = [site.constant(value, np.float32) for value in (*ends, *results)]
+    made: Tensor = site.add("FakeQuantize", [x, *bounds], {"levels": span.levels, BROADCAST: "numpy"})
     return made
 
 

@@ -16,6 +16,7 @@ from maxfold.passes.conversion.parts.quantized import (
     aligned,
     converted,
     faked,
+    faked_and_back,
     input_type,
     is_zero,
     placed_value,
@@ -60,7 +61,10 @@ def dequantize_to_openvino(site: OpenvinoSite) -> None:
     wide = to.openvino if to is scale_type and dtype.bits <= _EXACT_BITS else "f32"
     assert wide is not None
     has_zero_point = not is_zero(site, 2)
-    if _block_size(site):
+    fake = _with_its_quantization(site) if to.openvino == wide == "f32" else None
+    if fake is not None:
+        result = fake
+    elif _block_size(site):
         result = _blocks_to_real(site, dtype, scale_type, wide, has_zero_point=has_zero_point)
     else:
         axis, rank = site.attribute("axis", 1), _rank(site)
@@ -70,6 +74,36 @@ def dequantize_to_openvino(site: OpenvinoSite) -> None:
     if wide != to.openvino:
         result = site.add("Convert", [result], {"destination_type": to.openvino})
     site.result(result)
+
+
+def _with_its_quantization(site: OpenvinoSite) -> Tensor | None:
+    """Both steps as one FakeQuantize, where the integers are made with the same constants, as OpenVINO's own conversion
+    writes them: its CPU then finds the products between them."""
+    before = site.maker_of(0, "QuantizeLinear")
+    if before is None or before.input_count != site.input_count or _block_size(before) or _block_size(site):
+        return None
+    if any(not _is_same(before, site, index) for index in range(1, site.input_count)):
+        return None
+    if not _is_per_tensor(site) and before.attribute("axis", 1) != site.attribute("axis", 1):
+        return None
+    to = input_type(site, 0)
+    if to.kind == "float":
+        return None
+    x = converted(before, before.input(0), input_type(before, 0), "f32")
+    known = _fake_parameters(before, to)
+    return None if known is None else faked_and_back(site, x, *known, to)
+
+
+def _is_per_tensor(site: OpenvinoSite) -> bool:
+    return site.shape(1) in ((), (1,))
+
+
+def _is_same(before: OpenvinoSite, site: OpenvinoSite, index: int) -> bool:
+    """Whether both steps have one scale, or zero point, that is constant."""
+    own, other = site.value(index), before.value(index)
+    if own is None or other is None:
+        return own is other and not site.has_input(index) and not before.has_input(index)
+    return own.dtype == other.dtype and np.array_equal(own, other)
 
 
 def _blocks_to_real(site: OpenvinoSite, dtype: DType, scale_type: DType, wide: str, *, has_zero_point: bool) -> Tensor:
@@ -104,28 +138,33 @@ def quantize_to_openvino(site: OpenvinoSite) -> None:
     if size:
         site.result(_quantized_blocks(site, x, to, axis, size, has_zero_point=has_zero_point))
         return
+    if to.kind != "float":
+        # Only 8-bit floats ask whether numbers out of range are saturated; integers always are.
+        site.ignore("saturate")
+        known = _fake_parameters(site, to)
+        if known is not None:
+            site.result(faked(site, x, *known, to))
+            return
     rank = _rank(site)
-    scale = converted(site, aligned(site, 1, rank, axis), scale_type, "f32")
+    quotient = site.add("Divide", [x, converted(site, aligned(site, 1, rank, axis), scale_type, "f32")], NUMPY)
     if to.kind == "float":
-        site.result(_narrow_float(site, site.add("Divide", [x, scale], NUMPY), to))
+        site.result(_narrow_float(site, quotient, to))
         return
-    # Only 8-bit floats ask whether numbers out of range are saturated; integers always are.
-    site.ignore("saturate")
-    zero_point = aligned(site, 2, rank, axis) if has_zero_point else None
-    known = _parameters(site, scale, zero_point)
-    if known is not None and _may_fake(site, known[0], rank, axis) and why_not_faked(*known, to) is None:
-        site.result(faked(site, x, *known, to))
-        return
-    quotient = site.add("Divide", [x, scale], NUMPY)
-    moved = None if zero_point is None else converted(site, zero_point, to, "f32")
-    site.result(rounded(site, quotient, moved, to))
+    zero_point = converted(site, aligned(site, 2, rank, axis), to, "f32") if has_zero_point else None
+    site.result(rounded(site, quotient, zero_point, to))
 
 
-def _parameters(site: OpenvinoSite, scale: Tensor, zero_point: Tensor | None) -> tuple[Array, Array] | None:
-    """Scale and zero point where both are constant."""
-    factor = placed_value(site, 1, scale)
-    shift = np.zeros((), np.int64) if zero_point is None else placed_value(site, 2, zero_point)
-    return None if factor is None or shift is None else (factor, shift)
+def _fake_parameters(site: OpenvinoSite, to: DType) -> tuple[Array, Array] | None:
+    """The scale and the zero point of a QuantizeLinear that becomes a FakeQuantize, None for one that does not."""
+    axis, rank = site.attribute("axis", 1), _rank(site)
+    factor = placed_value(site, 1, aligned(site, 1, rank, axis))
+    shift: Array | None = np.zeros((), np.int64)
+    if not is_zero(site, 2):
+        shift = placed_value(site, 2, aligned(site, 2, rank, axis))
+    if factor is None or shift is None or not _may_fake(site, factor, rank, axis):
+        return None
+    factor = factor.astype(np.float32)
+    return (factor, shift) if why_not_faked(factor, shift, to) is None else None
 
 
 def _may_fake(site: OpenvinoSite, scale: Array, rank: int | None, axis: int) -> bool:
@@ -205,7 +244,8 @@ ROWS: tuple[Row, ...] = (
     ),
     *from_onnx(
         "DequantizeLinear", "Multiply-1", dequantize_to_openvino,
-        tolerance="1e-6 of the largest result", limits="Becomes Convert, Subtract and Multiply.",
+        tolerance="1e-6 of the largest result",
+        limits="Becomes Convert, Subtract and Multiply, or one FakeQuantize with the QuantizeLinear before it.",
     ),
     *from_onnx(
         "DynamicQuantizeLinear", "Round-5", _dynamic_to_openvino, tolerance=_STEP,

@@ -91,6 +91,14 @@ class OpenvinoSite(Site):
         """The derived shape of an output."""
         return self._view.shape(self.node.outputs[index])
 
+    def maker_of(self, index: int, operator: str) -> OpenvinoSite | None:
+        """A site of the node of this graph that makes an input, if it is of that operator."""
+        maker = self._view.producer(self.node.inputs[index])
+        if maker is None or maker.scope is not self.node.scope or not self._view.is_operator(maker, operator):
+            return None
+        assert isinstance(self._target, OpenvinoTarget)
+        return OpenvinoSite(maker, self._target, self._walk, self._view)
+
     def attribute(self, name: str, default: Any = None) -> Any:
         """An attribute as a Python value, its operator's default where neither the node nor the caller has one. Raises
         `UnsupportedError` where it refers to a function's attribute."""

@@ -107,12 +107,60 @@ def test_what_low_precision_transformations_look_for(tmp_path: Path) -> None:
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     graph = helper.make_graph(nodes, "graph", [x], [y], [weight, zero, *scales])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
-    assert _operations(model) == [
-        "FakeQuantize", "Convert", "Convert", "Convert", "Subtract", "Multiply", "Convert", "Multiply", "Convolution",
-    ]  # fmt: skip
+    assert _operations(model) == ["FakeQuantize", "Convert", "Multiply", "Convolution"]
     constants = convert(load(model.SerializeToString()), to="openvino").graph.constants
     assert {constant.name for constant in constants if constant.data.dtype.name == "INT8"} == {"w"}  # type: ignore[union-attr]
     judged.assert_same_in_openvino(model, [judged.floats(2, 2, 5, 4)], tmp_path, rtol=0, atol=1e-4)
+
+
+_SPREAD = np.array([0.3, 0.07, 1.9], np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize(
+    ("scale", "other", "attributes", "is_one"),
+    [
+        (np.float32(0.3), np.float32(0.3), {}, True),
+        (np.array([0.3], np.float32), np.array([0.3], np.float32), {}, True),
+        (_SPREAD, _SPREAD, {"axis": 1}, True),
+        (np.float32(0.3), np.float32(0.4), {}, False),
+        (_SPREAD, _SPREAD[::-1].copy(), {"axis": 1}, False),
+        (np.float32(0.25), np.float32(0.25), {}, False),
+    ],
+)
+def test_both_steps_as_one(
+    scale: Any, other: Any, attributes: dict[str, int], is_one: bool, dtype: Any, tmp_path: Path
+) -> None:
+    """One FakeQuantize, but for other constants, and for a scale of which halves are rounded otherwise."""
+    zero_point = np.full(np.shape(scale), 7 if dtype is np.uint8 else -7, dtype)
+    constants = [numpy_helper.from_array(np.asarray(value), name)
+                 for name, value in (("s", scale), ("t", other), ("z", zero_point))]  # fmt: skip
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], **attributes),
+        helper.make_node("DequantizeLinear", ["q", "t", "z"], ["y"], **attributes),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, "H", 5])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "graph", [x], [y], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    operations = _operations(model)
+    assert (operations == ["FakeQuantize"]) == is_one, operations
+    judged.assert_same_in_openvino(model, [100 * judged.floats(2, 3, 4, 5)], tmp_path, rtol=1e-6, atol=1e-5)
+
+
+def test_integers_that_are_read_elsewhere_stay(tmp_path: Path) -> None:
+    scale, zero = numpy_helper.from_array(np.float32(0.3), "s"), numpy_helper.from_array(np.uint8(7), "z")
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 5])
+    results = [helper.make_tensor_value_info(name, kind, [2, 5])
+               for name, kind in (("y", TensorProto.FLOAT), ("q", TensorProto.UINT8))]  # fmt: skip
+    graph = helper.make_graph(nodes, "graph", [x], results, [scale, zero])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    assert _operations(model) == ["FakeQuantize", "Convert", "FakeQuantize"]
+    judged.assert_same_in_openvino(model, [100 * judged.floats(2, 5)], tmp_path, rtol=1e-6, atol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "least"), [("float8_e4m3fn", 448), ("float8_e5m2", 57344)])
