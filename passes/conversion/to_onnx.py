@@ -33,6 +33,7 @@ from maxfold.passes.conversion.said_of_layers import interface_to_infos, layer_t
 from maxfold.passes.conversion.said_of_models import to_model
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite, OnnxTarget
 from maxfold.passes.conversion.sites.site import Target
+from maxfold.passes.conversion.unread import drop_unread
 from maxfold.passes.conversion.version_10 import is_version_10
 from maxfold.passes.conversion.versions import check_model, check_openvino_version
 from maxfold.passes.conversion.walk import Refusals, run_row, way_for
@@ -117,6 +118,7 @@ class _Walk:
             refusals.attempt_node(node, target, find, convert)
         if target.outer is not None and refusals.count != before:
             raise InsideError
+        drop_unread(scope, target)
 
     def _way(self, node: Node) -> ToOnnx:
         way = way_for({IR_DOMAIN: self._table.by_openvino}, node, domain_of(node))

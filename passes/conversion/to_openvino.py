@@ -24,6 +24,7 @@ from maxfold.passes.conversion.said_of_layers import interface_to_layers, node_t
 from maxfold.passes.conversion.said_of_models import to_net
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite, OpenvinoTarget, escape_name
 from maxfold.passes.conversion.sites.site import Target
+from maxfold.passes.conversion.unread import drop_unread
 from maxfold.passes.conversion.version_10 import VERSION as VERSION_10
 from maxfold.passes.conversion.version_10 import name_layers, shown_input, shown_output
 from maxfold.passes.conversion.versions import check_model, check_onnx_version
@@ -95,7 +96,7 @@ class _Walk:
             refusals.attempt_node(node, target, find, convert, self._prepared.source(node))
         if target.outer is not None and refusals.count != before:
             raise InsideError
-        _drop_unread(scope, target, self._view)
+        drop_unread(scope, target)
 
     def _way(self, node: Node) -> ToOpenvino:
         reason = self._prepared.refused.get(node)
@@ -157,24 +158,6 @@ def _constant(constant: Constant, target: OpenvinoTarget, view: View) -> None:
     if view.is_graph_output(constant):
         target.shown.add(made)
         made.__dict__["shown_name"] = constant.name
-
-
-def _drop_unread(scope: Graph, target: Target, view: View) -> None:
-    """Removes what is read in the source, and that rows have put something else in the place of."""
-    for constant in scope.constants:
-        made = target.tensors.get(constant)
-        if constant.outputs and made is not None and not made.outputs and not view.is_graph_output(constant):
-            del target.tensors[constant]
-    held = {id(made) for source, made in target.tensors.items() if not source.outputs or view.is_graph_output(source)}
-    nodes: list[Node] = []
-    for node in reversed(target.graph.nodes):
-        if node.outputs and not any(output.outputs or id(output) in held for output in node.outputs):
-            node.inputs.clear()
-            continue
-        nodes.append(node)
-    target.graph.nodes = nodes[::-1]
-    kept = set(map(id, target.tensors.values()))
-    target.graph.constants = [made for made in target.graph.constants if made.outputs or id(made) in kept]
 
 
 def _check_output(tensor: Tensor, count: int, is_input: bool, view: View, ir_version: int) -> None:

@@ -22,11 +22,13 @@ def gates(site: OpenvinoSite, index: int, order: Sequence[int], hidden: int) -> 
     if list(order) == list(range(len(order))):
         return tensor
     if isinstance(tensor, Constant):
-        return site.constant_of(_in_order(tensor.data, order, hidden), tensor.name)
+        return site.constant_of(in_order(tensor.data, order, hidden), tensor.name)
     return _joined(site, _split(site, tensor, len(order)), order)
 
 
-def _in_order(data: TensorData, order: Sequence[int], hidden: int) -> TensorData:
+def in_order(data: TensorData, order: Sequence[int], hidden: int) -> TensorData:
+    """Weights of [directions, gates * hidden, ...], the gates in an order. Raises `UnsupportedError` where they do not
+    fit."""
     count, dtype = len(order), data.dtype
     if dtype is None or len(data.shape) < 2 or data.shape[1] != count * hidden:
         raise UnsupportedError(f"weights of shape {list(data.shape)} do not fit {hidden} hidden elements")

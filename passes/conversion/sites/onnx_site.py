@@ -207,6 +207,20 @@ class OnnxSite(Site):
         """The derived shape of a tensor of the target."""
         return self._target.view.shape(tensor)
 
+    def is_size_of(self, index: int, other: int, axis: int) -> bool:
+        """Whether all elements of an input are known to be the size of an axis of another input."""
+        view, tensor = self._target.view, self.input(index)
+        dims = view.dims(self.input(other))
+        while dims is not None:
+            value = view.value(tensor)
+            if value is not None:
+                return all(element == dims[axis] for element in value.elements)
+            producer = tensor.inputs[0] if tensor.inputs else None
+            if producer is None or producer.op not in ("Cast", "Expand"):
+                return False
+            tensor = producer.inputs[0]
+        return False
+
     def text(self, name: str) -> str:
         """An attribute as text, its reader's default where the file does not have it."""
         self._seen.add(name)

@@ -45,6 +45,11 @@ def _built() -> dict[str, Any]:
     filters = opset1.constant(np.ones((2, 1, 1, 3, 3), np.float32))
     low, high = (opset1.constant(np.float32(value)) for value in (-1, 1))
     boxes = [_parameter(*shape) for shape in ((1, 48), (1, 36), (1, 2, 48))]
+    cell = [_parameter(3, 4), _parameter(3, 2), _parameter(3, 2)]
+    weights = {
+        gates: [_parameter(*shape) for shape in ((2 * gates, 4), (2 * gates, 2), (2 * gates,))] for gates in (1, 3, 4)
+    }
+    no_parameters: list[float] = []
     queries = [_parameter(1, 2, 3, 4) for _ in range(3)]
     return {
         "BitwiseLeftShift": opset15.bitwise_left_shift(_parameter(3, dtype=np.int32), _parameter(3, dtype=np.int32)),
@@ -54,15 +59,18 @@ def _built() -> dict[str, Any]:
         "DetectionOutput": opset8.detection_output(*boxes, REAL),
         "FakeQuantize": opset1.fake_quantize(image, low, high, low, high, 256),
         "FloorMod": opset1.floor_mod(vector, _parameter(4)),
+        "GRUCell": opset5.gru_cell(*cell[:2], *weights[3], 2),
         "GroupConvolution": opset1.group_convolution(image, filters, ones, zeros, zeros, ones),
         "GroupConvolutionBackpropData": opset1.group_convolution_backprop_data(image, filters, ones),
         "HSigmoid": opset5.hsigmoid(vector),
         "Identity": opset16.identity(vector),
         "IsFinite": opset10.is_finite(vector),
+        "LSTMCell": opset5.lstm_cell(*cell, *weights[4], 2),
         "NormalizeL2": opset1.normalize_l2(image, _constant(1), 1e-6, "add"),
         "NotEqual": opset1.not_equal(vector, _parameter(4)),
         "PriorBox": opset8.prior_box(_constant(3, 5), _constant(48, 83), PRIOR),
         "PriorBoxClustered": clustered(_constant(3, 5), _constant(48, 83), CLUSTERED),
+        "RNNCell": opset5.rnn_cell(*cell[:2], *weights[1], 2, ["tanh"], no_parameters, no_parameters),
         "ReduceLogicalAnd": opset1.reduce_logical_and(flags, _constant(1), True),
         "ReduceLogicalOr": opset1.reduce_logical_or(flags, _constant(1), True),
         "ScaledDotProductAttention": opset13.scaled_dot_product_attention(*queries),

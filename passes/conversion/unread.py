@@ -1,0 +1,28 @@
+"""What nothing reads any more when all rows have made what they make."""
+
+from __future__ import annotations
+
+from maxfold.model.graph import Graph, Node
+from maxfold.passes.conversion.sites.site import Target
+
+
+def drop_unread(scope: Graph, target: Target) -> None:
+    """Removes what is read in the source, and that rows have put something else in the place of.
+
+    What nothing reads in the source stays.
+    """
+    returned = frozenset(scope.outputs)
+    for constant in scope.constants:
+        made = target.tensors.get(constant)
+        if constant.outputs and made is not None and not made.outputs and constant not in returned:
+            del target.tensors[constant]
+    held = {id(made) for source, made in target.tensors.items() if not source.outputs or source in returned}
+    nodes: list[Node] = []
+    for node in reversed(target.graph.nodes):
+        if node.outputs and not any(output.outputs or id(output) in held for output in node.outputs):
+            node.inputs.clear()
+            continue
+        nodes.append(node)
+    target.graph.nodes = nodes[::-1]
+    kept = set(map(id, target.tensors.values()))
+    target.graph.constants = [made for made in target.graph.constants if made.outputs or id(made) in kept]
