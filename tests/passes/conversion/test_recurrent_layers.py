@@ -20,6 +20,8 @@ from tests.passes.conversion.judged import assert_refused_in_onnx, assert_same_i
 
 BATCH, LENGTH, SIZE, HIDDEN = 3, 5, 4, 2
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
+SEQUENCES = {"lstm": "LSTMSequence", "gru": "GRUSequence", "rnn": "RNNSequence"}
+CELLS = {"lstm": "LSTMCell", "gru": "GRUCell", "rnn": "RNNCell"}
 ACTIVATIONS = {
     "lstm": (["sigmoid", "tanh", "tanh"], ["sigmoid", "relu", "tanh"]),
     "gru": (["sigmoid", "tanh"], ["sigmoid", "relu"]),
@@ -63,6 +65,7 @@ def test_sequences(kind: str, direction: str, form: str, tmp_path: Path) -> None
     made = sequence(
         kind, nodes, direction, ACTIVATIONS[kind][form == "relu"], **({"clip": 0.4} if form == "bounded" else {})
     )
+    assert made.get_type_name() == SEQUENCES[kind]
     parameters = [node for node in nodes if isinstance(node, Parameter)]
     given = [value for node, value in zip(nodes, values, strict=True) if isinstance(node, Parameter)]
     results = [Result(output) for output in made.outputs()]
@@ -106,6 +109,7 @@ def test_cells(kind: str, form: str, tmp_path: Path) -> None:
     make = getattr(ov, f"{kind}_cell")
     bound = 0.3 if form == "bounded" else 0.0
     made = make(*nodes, HIDDEN, ACTIVATIONS[kind][0], activations_alpha=[], activations_beta=[], clip=bound)
+    assert made.get_type_name() == CELLS[kind]
     parameters = [node for node in nodes if isinstance(node, Parameter)]
     results = [Result(output) for output in made.outputs()]
     assert_same_in_onnx(results, parameters, values[: len(parameters)], tmp_path, rtol=1e-5, atol=1e-6)
