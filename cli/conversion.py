@@ -50,6 +50,10 @@ class Conversion:
         }  # fmt: skip
 
 
+# What the conversion wrote in a small form stays so; shapes and scalars are folded.
+_MAX_GROWTH_BYTES = 1024
+
+
 def _words(name: str, version: int) -> str:
     return f"{FORMAT_NAMES[name]} {'version' if name == IR else 'operator set'} {version}"
 
@@ -98,7 +102,7 @@ class ConversionWork(Work):
         from maxfold.optimizer import optimize
 
         passes = None if self._options.optimize else ()
-        return optimize(model, passes=passes, progress=self._progress.step)
+        return optimize(model, passes=passes, max_growth_bytes=_MAX_GROWTH_BYTES, progress=self._progress.step)
 
     def _tolerance(self, report: Report) -> float | None:
         return None

@@ -1,4 +1,8 @@
-"""Boxes that detectors start from: PriorBox and PriorBoxClustered, which become constants."""
+"""Boxes that detectors start from: PriorBox and PriorBoxClustered, which become constants.
+
+Where a box is from left to right depends on its column alone, and from top to bottom on its row, so that large results
+are what these are broadcast to.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ _Floats = NDArray[np.float32]
 _HALF, _ONE = np.float32(0.5), np.float32(1)
 # Ratios that differ by less are one.
 _SAME_RATIO = 1e-6
+# What the nodes that broadcast boxes take in a file, or more.
+_NODES_BYTES = 2048
 _WITHOUT_VARIANCE = np.asarray([0.1], np.float32)
 # The first version that says where the box of the largest size comes.
 _ORDERED = 8
@@ -31,10 +37,7 @@ def _clustered_to_onnx(site: OnnxSite) -> None:
     if not across and not down:
         down, across = image[0] / np.float32(height), image[1] / np.float32(width)
     center_y, center_x = _centers(height, width, np.float32(site.floating("offset")), down, across)
-    size = image[::-1]
-    low = np.stack(np.broadcast_arrays(center_x - widths / 2, center_y - heights / 2), axis=-1) / size
-    high = np.stack(np.broadcast_arrays(center_x + widths / 2, center_y + heights / 2), axis=-1) / size
-    _finish(site, np.concatenate([low, high], axis=-1), is_clipped=site.flag("clip"))
+    _finish(site, _ends(center_x, widths * _HALF) / image[1], _ends(center_y, heights * _HALF) / image[0])
 
 
 def _priors_to_onnx(site: OnnxSite) -> None:
@@ -50,10 +53,8 @@ def _priors_to_onnx(site: OnnxSite) -> None:
         down, across, offset = image[0] / np.float32(height), image[1] / np.float32(width), _HALF
     halves = _half_sizes(site)
     center_y, center_x = _centers(height, width, offset, down, across)
-    scale = _ONE / image[::-1]
-    low = np.stack(np.broadcast_arrays(center_x - halves[:, 0], center_y - halves[:, 1]), axis=-1) * scale
-    high = np.stack(np.broadcast_arrays(center_x + halves[:, 0], center_y + halves[:, 1]), axis=-1) * scale
-    _finish(site, np.concatenate([low, high], axis=-1), is_clipped=site.flag("clip"))
+    scale = _ONE / image
+    _finish(site, _ends(center_x, halves[:, 0]) * scale[1], _ends(center_y, halves[:, 1]) * scale[0])
 
 
 def _half_sizes(site: OnnxSite) -> _Floats:
@@ -96,15 +97,40 @@ def _centers(
     return ((rows + offset) * down).reshape(-1, 1, 1), ((columns + offset) * across).reshape(1, -1, 1)
 
 
-def _finish(site: OnnxSite, boxes: _Floats, *, is_clipped: bool) -> None:
+def _ends(center: _Floats, half: _Floats) -> _Floats:
+    """The lower and upper ends of boxes along one axis, of shape [rows, columns, boxes of a cell, 2, 1], where one of
+    rows and columns is 1."""
+    return np.stack([center - half, center + half], axis=-1)[..., None]
+
+
+def _finish(site: OnnxSite, across: _Floats, down: _Floats) -> None:
     """The result: boxes, and their variances below."""
-    if is_clipped:
-        boxes = np.clip(boxes, np.float32(0), _ONE)
+    if site.flag("clip"):
+        across, down = (np.clip(ends, np.float32(0), _ONE) for ends in (across, down))
     variances = _numbers(site, "variance")
     if len(variances) not in (0, 1, 4):
         raise UnsupportedError(f"it has {len(variances)} variances; it may have 1 or 4")
-    repeated = np.broadcast_to(variances if len(variances) else _WITHOUT_VARIANCE, boxes.shape)
+    variances = variances if len(variances) else _WITHOUT_VARIANCE
+    shape = np.broadcast_shapes(across.shape, down.shape)
+    count = 2 * int(np.prod(shape, dtype=np.int64))
+    stored = across.nbytes + down.nbytes + variances.nbytes
+    if 2 * count * across.itemsize - stored > _NODES_BYTES:
+        _add_broadcast(site, across, down, variances, count)
+        return
+    boxes = np.concatenate([np.broadcast_to(ends, shape) for ends in (across, down)], axis=-1)
+    repeated = np.broadcast_to(variances, (count // len(variances), len(variances)))
     site.result(site.constant(np.stack([boxes.reshape(-1), repeated.reshape(-1)]), "float32"))
+
+
+def _add_broadcast(site: OnnxSite, across: _Floats, down: _Floats, variances: _Floats, count: int) -> None:
+    """The same as nodes, which are evaluated when the model is loaded."""
+    shape = site.constant(np.broadcast_shapes(across.shape, down.shape), np.int64)
+    row = site.constant([1, count], np.int64)
+    ends = [site.add("Expand", [site.constant(part, np.float32), shape]) for part in (across, down)]
+    boxes = site.add("Reshape", [site.add("Concat", ends, {"axis": -1}), row])
+    repeats = site.constant([1, count // len(variances)], np.int64)
+    repeated = site.add("Tile", [site.constant(variances[None], np.float32), repeats])
+    site.result(site.add("Concat", [boxes, repeated], {"axis": 0}))
 
 
 def _numbers(site: OnnxSite, name: str) -> _Floats:
@@ -119,7 +145,7 @@ def _size(site: OnnxSite, index: int, what: str) -> Sequence[int]:
     return sizes
 
 
-_STATIC = "Becomes a constant; sizes that are computed at run time are refused."
+_STATIC = "Becomes a constant, a large one as what is broadcast to it; sizes that are computed at run time are refused."
 
 ROWS: tuple[Row, ...] = (
     *from_openvino("PriorBoxClustered-1", "Constant", _clustered_to_onnx, limits=_STATIC),

@@ -51,6 +51,21 @@ def check(operation: Any, data: dict[str, Any], folder: Path) -> None:
     assert_same_in_onnx([made], parameters, arrays, folder, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("is_clipped", [False, True])
+@pytest.mark.parametrize("variance", [[], [0.3], [0.1, 0.1, 0.2, 0.2]])
+@pytest.mark.parametrize("name", ["PriorBox", "PriorBoxClustered"])
+def test_many_boxes_take_the_room_of_a_row_and_a_column(
+    name: str, variance: list[float], is_clipped: bool, tmp_path: Path
+) -> None:
+    data = {**(PRIOR if name == "PriorBox" else CLUSTERED), "variance": variance, "clip": is_clipped}
+    sizes = [ov1.constant(np.asarray(size, np.int64)) for size in ([20, 32], [320, 517])]
+    made = NodeFactory("opset1").create(name, sizes, data)
+    x = Parameter(openvino.Type.f32, openvino.PartialShape([1]))
+    parts = [Result(ov1.add(x, made).output(0))]
+    model = assert_same_in_onnx(parts, [x], [np.zeros(1, np.float32)], tmp_path, rtol=0, atol=0)
+    assert model.ByteSize() < np.prod(list(made.output(0).shape)) * 4 / 5
+
+
 @pytest.mark.parametrize(
     "change",
     [
