@@ -18,6 +18,7 @@ from maxfold.passes.conversion.parts.tensors import reshaped
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 NUMPY = {BROADCAST: "numpy"}
+_HIGHEST_BYTE = 255
 # Zero points of more elements are not decoded to find that all of them are 0.
 _MOST_LOOKED_AT = 1 << 16
 # A FakeQuantize divides by the width of its range, and neither may be near the ends of f32.
@@ -151,6 +152,20 @@ def _fake(
 ) -> Tensor:
     bounds = [site.constant(value, np.float32) for value in (*ends, *results)]
     made: Tensor = site.add("FakeQuantize", [x, *bounds], {"levels": span.levels, BROADCAST: "numpy"})
+    return made
+
+
+def byte_steps(site: OpenvinoSite, width: Tensor) -> Tensor:
+    """A 255th of the width of a range, correctly rounded, as runtimes have it.
+
+    OpenVINO's CPU divides by multiplying with an inverse, and a step that is off by its last bit moves numbers of the
+    whole tensor to other integers. So what the product leaves over is shared out again. An infinite width gives NaN.
+    """
+    share = site.constant(np.float32(1) / np.float32(_HIGHEST_BYTE), np.float32)
+    near = site.add("Multiply", [width, share], NUMPY)
+    taken = site.add("Multiply", [near, site.constant(_HIGHEST_BYTE, np.float32)], NUMPY)
+    rest = site.add("Multiply", [site.add("Subtract", [width, taken], NUMPY), share], NUMPY)
+    made: Tensor = site.add("Add", [near, rest], NUMPY)
     return made
 
 

@@ -14,6 +14,7 @@ from maxfold.passes.conversion.parts import blocks as by_block
 from maxfold.passes.conversion.parts.quantized import (
     NUMPY,
     aligned,
+    byte_steps,
     converted,
     faked,
     faked_and_back,
@@ -217,7 +218,7 @@ def dynamically_quantized(site: OpenvinoSite) -> tuple[Tensor, Tensor, Tensor]:
         ends.append(site.add(choose, [found, zero], NUMPY))
     low, high = ends
     width = site.add("Subtract", [high, low], NUMPY)
-    scale = site.add("Divide", [width, site.constant(255, np.float32)], NUMPY)
+    scale = byte_steps(site, width)
     # The lowest integer is 0.
     from_zero = site.add("Divide", [site.add("Subtract", [zero, low], NUMPY), scale], NUMPY)
     zero_point = rounded(site, from_zero, None, unsigned)
@@ -249,6 +250,6 @@ ROWS: tuple[Row, ...] = (
     ),
     *from_onnx(
         "DynamicQuantizeLinear", "Round-5", _dynamic_to_openvino, tolerance=_STEP,
-        limits=f"{_ROUNDED} Of zeros alone the scale is 0.",
+        limits=f"{_ROUNDED} Of zeros alone the scale is 0, of an infinite range NaN.",
     ),
 )  # fmt: skip

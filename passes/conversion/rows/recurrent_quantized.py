@@ -11,6 +11,7 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.quantized import byte_steps
 from maxfold.passes.conversion.parts.recurrent_activations import activations_of
 from maxfold.passes.conversion.parts.recurrent_cells import LSTM, Fixed, Weights, composed, with_peepholes
 from maxfold.passes.conversion.parts.recurrent_inputs import Layout, R, W, X, layout_of
@@ -19,7 +20,6 @@ from maxfold.passes.conversion.row import Row, from_onnx
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _GATES = 4
-_LEVELS = 255
 # Of each of the weights: its scale, and behind that its zero point.
 _SCALES = {W: 8, R: 10}
 
@@ -57,13 +57,13 @@ def _rounded(site: OpenvinoSite, x: Tensor, rank: int) -> tuple[Tensor, Tensor]:
         for reduce, choose in (("ReduceMin", "Minimum"), ("ReduceMax", "Maximum"))
     )
     width = site.add("Subtract", [high, low], NUMPY)
-    step = site.add("Divide", [width, site.constant(_LEVELS, np.float32)], NUMPY)
+    step = byte_steps(site, width)
     is_flat = site.add("Equal", [width, zero], NUMPY)
     step = site.add("Select", [is_flat, site.constant(1, np.float32), step], NUMPY)
     # How many steps the lowest is below 0.
     below = _whole(site, site.add("Divide", [site.add("Subtract", [zero, low], NUMPY), step], NUMPY))
     counted = site.add("Add", [_whole(site, site.add("Divide", [x, step], NUMPY)), below], NUMPY)
-    held = site.add("Clamp", [counted], {"min": 0.0, "max": float(_LEVELS)})
+    held = site.add("Clamp", [counted], {"min": 0.0, "max": 255.0})
     return site.add("Subtract", [held, below], NUMPY), step
 
 

@@ -226,6 +226,16 @@ def test_dynamic(shape: tuple[int, ...], sign: int, dynamic: tuple[str, ...], tm
     assert (numbers.astype(int) - int(zero_point)) * scale == pytest.approx(x)
 
 
+def test_steps_are_rounded_once(tmp_path: Path) -> None:
+    """The last bit of a scale decides to which integers numbers of the whole tensor go."""
+    model, _ = judged.one_node("DynamicQuantizeLinear", {"x": judged.floats(9)}, opset=11, outputs=3)
+    path = judged.converted_to_openvino(model, tmp_path)
+    for seed in range(20):
+        x = judged.floats(9, seed=seed)
+        scale = harness.run_openvino(path, [x])[1]
+        assert scale == (max(x.max(), np.float32(0)) - min(x.min(), np.float32(0))) / np.float32(255)
+
+
 def test_zeros_are_zeros(tmp_path: Path) -> None:
     model, inputs = judged.one_node("DynamicQuantizeLinear", {"x": np.zeros((2, 3), np.float32)}, opset=11, outputs=3)
     numbers, scale, zero_point = harness.run_openvino(judged.converted_to_openvino(model, tmp_path), inputs)
