@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from maxfold.model import ModelError
 from maxfold.model.data import Array, why_no_array
 from maxfold.optimizer.runtimes import Dim, Port
+from maxfold.optimizer.sizes import Sizes, drawn_shape
 
-# What open dimensions are tried with, (first axis, other axes): small ones first, then sizes that models of sound and
-# images ask for.
-SIZES = ((2, 2), (3, 3), (2, 64), (1, 96), (1, 224), (1, 320), (1, 512), (1, 16), (1, 1))
+_MASK = re.compile(r"mask", re.IGNORECASE)
+_SEGMENT = re.compile(r"token_?type|segment", re.IGNORECASE)
+_RATE = re.compile(r"^(sr|fs)$|sampl\w*_?rate", re.IGNORECASE)
+_LENGTH = re.compile(r"(^|_)len(gth)?s?($|_)", re.IGNORECASE)
+# Integers that nothing is known of are often indices.
+_FEW = 3
 
 # How many dimensions a value of unknown rank is given.
 _UNKNOWN_RANK = 2
@@ -72,47 +77,67 @@ def check_dims(ports: Sequence[Port], dims: Mapping[str, int]) -> None:
 
 
 def draw(
-    ports: Sequence[Port], sizes: tuple[int, int], dims: Mapping[str, int], random: np.random.Generator
+    ports: Sequence[Port],
+    sizes: Sizes,
+    dims: Mapping[str, int],
+    random: np.random.Generator,
+    indexed: Mapping[str, int] | None = None,
 ) -> list[Array]:
-    """Random inputs; a symbol has one size wherever it stands. Raises `ModelError` for a type without random values."""
+    """Random inputs; a symbol has one size wherever it stands. `indexed` says of inputs that are indices how many
+    values there are to choose of. Raises `ModelError` for a type without random values."""
     symbols = dict(dims)
-    values = []
+    shapes = []
     for port in ports:
         if port.dtype is None or port.dtype.is_packed or port.dtype.kind in ("complex", "opaque"):
             raise ModelError(f"input {port.name!r} is of type {port.kind}, which has no random values; give --inputs")
         reason = why_no_array(port.shape or ())
         if reason is not None:
             raise ModelError(f"input {port.name!r} {reason}, so it cannot be fed")
-        values.append(_random(port.dtype.numpy, _drawn_shape(port, sizes, symbols), random))
-    return values
+        shapes.append(drawn_shape(port, sizes, symbols, _UNKNOWN_RANK))
+    # No part of the data is longer than its longest axis but the batch.
+    longest = max((size for shape in shapes for size in shape[1:]), default=1)
+    bounds = indexed or {}
+    return [
+        _random(port, shape, random, _Given(bounds.get(port.name), longest, sizes.rate))
+        for port, shape in zip(ports, shapes, strict=True)
+    ]
 
 
-def _drawn_shape(port: Port, sizes: tuple[int, int], symbols: dict[str, int]) -> list[int]:
-    shape: list[int] = []
-    for axis, dim in enumerate((None,) * _UNKNOWN_RANK if port.shape is None else port.shape):
-        size = sizes[0] if axis == 0 else sizes[1]
-        low, high = port.bounds[axis] if axis < len(port.bounds) else (0, None)
-        size = max(size, low) if high is None else min(max(size, low), high)
-        if isinstance(dim, str):
-            size = symbols.setdefault(dim, size)
-        elif isinstance(dim, int):
-            size = dim
-        else:
-            size = symbols.get(f"{port.name}:{axis}", size)
-        shape.append(size)
-    return shape
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """How many values an index chooses of, None where it is none; a length and a rate that fit the other inputs."""
+
+    bound: int | None
+    longest: int
+    rate: int
 
 
-def _random(dtype: np.dtype[Any], shape: Sequence[int], random: np.random.Generator) -> Array:
-    """Normal floats, small integers (they are often indices), coin flips, short strings."""
+def _random(port: Port, shape: Sequence[int], random: np.random.Generator, given: _Given) -> Array:
+    """Normal floats, integers that are what their name says or inside of what they index, coin flips, short strings."""
+    assert port.dtype is not None
+    dtype = port.dtype.numpy
+    if _MASK.search(port.name) and dtype.kind in "biuf":
+        return np.ones(shape, dtype)
     if dtype.kind == "b":
         return random.integers(0, 2, shape).astype(dtype)
     if dtype.kind == "O":
         return np.array(random.integers(0, 10, shape).astype(str), dtype)
     if dtype.kind in "iu":
-        return random.integers(0, 3, shape).astype(dtype)
+        return _integers(port.name, shape, random, given).astype(dtype)
     # 16- and 8-bit floats of ml_dtypes are of kind "V".
     return random.standard_normal(shape).astype(dtype)
+
+
+def _integers(name: str, shape: Sequence[int], random: np.random.Generator, given: _Given) -> Array:
+    if given.bound is not None:
+        return random.integers(0, max(given.bound, 1), shape)
+    if _SEGMENT.search(name):
+        return random.integers(0, 2, shape)
+    if _RATE.search(name):
+        return np.full(shape, given.rate)
+    if _LENGTH.search(name):
+        return np.full(shape, given.longest)
+    return random.integers(0, _FEW, shape)
 
 
 def has_open_dims(ports: Sequence[Port], dims: Mapping[str, int]) -> bool:

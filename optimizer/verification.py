@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from maxfold.model import Model, ModelError
 from maxfold.model.data import Array
 from maxfold.optimizer.api import load
 from maxfold.optimizer.comparison import OutputComparison, compare
-from maxfold.optimizer.feeds import SIZES, check_dims, draw, has_open_dims, merged, read_inputs
+from maxfold.optimizer.feeds import check_dims, draw, has_open_dims, merged, read_inputs
+from maxfold.optimizer.index_bounds import index_bounds
 from maxfold.optimizer.runtimes import (
     OPENVINO,
     Port,
@@ -27,6 +28,7 @@ from maxfold.optimizer.runtimes import (
     open_runtime,
     runtime_for,
 )
+from maxfold.optimizer.sizes import SIZES
 from maxfold.passes.conversion.names import shapes_of
 
 VERIFICATION_SCHEMA = "maxfold.verification/1"
@@ -98,7 +100,8 @@ def verify(
     chosen = tolerance
     if chosen is None:
         chosen = 0.0 if runtimes[0].label == runtimes[1].label else CROSS_TOLERANCE
-    comparison = _Comparison(paths, runtimes, [_with_symbols(*pair) for pair in zip(runtimes, models, strict=True)])
+    ports = [_with_symbols(*pair) for pair in zip(runtimes, models, strict=True)]
+    comparison = _Comparison(paths, runtimes, ports, index_bounds(models[0]))
     feeds = comparison.given(inputs) if inputs is not None else comparison.drawn(dict(dims or {}), seed, runs)
     return comparison.run(feeds, 1 if inputs is not None else runs, None if inputs is not None else seed, chosen)
 
@@ -130,8 +133,22 @@ def _partner(
     return min(found, key=lambda place: port.name != others[place].name, default=None)
 
 
+class _Run(NamedTuple):
+    """What both models were fed, in the order of the first, and what they gave."""
+
+    values: list[Array]
+    expected: list[Any]
+    actual: list[Any]
+
+
 class _Comparison:
-    def __init__(self, paths: Sequence[Path], runtimes: Sequence[Runtime], inputs: Sequence[list[Port]]) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        runtimes: Sequence[Runtime],
+        inputs: Sequence[list[Port]],
+        indexed: Mapping[str, int],
+    ) -> None:
         self._paths = paths
         self._runtimes = runtimes
         self._notes: list[str] = []
@@ -139,6 +156,7 @@ class _Comparison:
         self._inputs = self._pairs("inputs", *inputs)
         self._outputs = self._pairs("outputs", runtimes[0].outputs, runtimes[1].outputs)
         self._ports = merged(inputs[0], [inputs[1][place] for place in self._inputs])
+        self._indexed = indexed
 
     def _pairs(self, what: str, first: Sequence[Port], second: Sequence[Port]) -> list[int]:
         """Which of the second model's ports belongs to each of the first: by name, else by position."""
@@ -169,13 +187,14 @@ class _Comparison:
         check_dims(self._ports, dims)
         sizes = SIZES if has_open_dims(self._ports, dims) else SIZES[:1]
         for index in range(runs * len(sizes)):
-            yield draw(self._ports, sizes[index % len(sizes)], dims, np.random.default_rng((seed, index)))
+            random = np.random.default_rng((seed, index))
+            yield draw(self._ports, sizes[index % len(sizes)], dims, random, self._indexed)
 
     def run(self, feeds: Iterator[list[Array]], runs: int, seed: int | None, tolerance: float) -> Verification:
         first, second = self._runtimes
-        fed: list[FedInput] = []
-        outputs: list[OutputComparison] = []
-        done, refused, failure, skipped = 0, 0, "", ""
+        done: list[_Run] = []
+        empty: list[_Run] = []
+        refused, failure, skipped = 0, "", ""
         for values in feeds:
             if refused >= len(SIZES) and not done:
                 break
@@ -192,25 +211,29 @@ class _Comparison:
                 continue
             except RunError as error:
                 raise ModelError(self._failure(1, error)) from None
-            fed += [
-                FedInput(port.name, str(port.dtype), value.shape, done)
-                for port, value in zip(self._ports, values, strict=True)
-            ]
-            for index, place in enumerate(self._outputs):
-                outputs.append(compare(first.outputs[index].name, expected[index], actual[place], done))
-            done += 1
-            if done == runs:
+            # Of results without elements nothing can be told, and runtimes differ where they come from.
+            is_empty = any(np.size(result) == 0 for result in (*expected, *actual))
+            (empty if is_empty else done).append(_Run(values, expected, actual))
+            if len(done) == runs:
                 break
+        done = done or empty[:runs]
         if not done:
             hint = "; --dim fixes open dimensions, --inputs gives real values" if refused > 1 else ""
             raise ModelError(f"{failure}{hint}")
+        fed: list[FedInput] = []
+        outputs: list[OutputComparison] = []
+        for run, (values, expected, actual) in enumerate(done):
+            for port, value in zip(self._ports, values, strict=True):
+                fed.append(FedInput(port.name, str(port.dtype), value.shape, run))
+            for index, place in enumerate(self._outputs):
+                outputs.append(compare(first.outputs[index].name, expected[index], actual[place], run))
         self._notes += [skipped] if skipped else []
         self._note_types()
         self._note_nan(outputs)
         return Verification(
             is_equal=all(output.is_bit_equal or output.max_rel <= tolerance for output in outputs),
             tolerance=tolerance,
-            runs=done,
+            runs=len(done),
             seed=seed,
             runtimes=(first.label, second.label),
             inputs=tuple(fed),

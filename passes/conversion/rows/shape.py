@@ -131,7 +131,21 @@ def _squeeze_to_openvino(site: OpenvinoSite) -> None:
     if open_axes is not None and open_axes[1] > 1:
         site.result(squeezed(site, site.input(0), site.input(1), *open_axes))
         return
+    declared = None if site.has_input(1) else _declared_axes(site)
+    if declared is not None:
+        site.result(site.add("Squeeze", [site.input(0), site.constant(declared, "int64")]))
+        return
     site.result(site.add("Squeeze", site.inputs() if site.has_input(1) else [site.input(0)]))
+
+
+def _declared_axes(site: OpenvinoSite) -> list[int] | None:
+    """The axes that go where none is named, if the model declares a result of as many dimensions as are not known to
+    be 1. OpenVINO's CPU does not load a tensor of unknown rank."""
+    shape, declared = site.shape(0), site.node.outputs[0].shape
+    if shape is None or None not in shape or declared is None:
+        return None
+    ones = [axis for axis, size in enumerate(shape) if size == 1]
+    return ones if len(declared) == len(shape) - len(ones) else None
 
 
 def _squeeze_to_onnx(site: OnnxSite) -> None:
@@ -209,7 +223,8 @@ ROWS: tuple[Row, ...] = (
         "Squeeze-1",
         _squeeze_to_openvino,
         _squeeze_to_onnx,
-        limits="A named dimension that turns out not to be 1 is an error in ONNX; OpenVINO leaves it.",
+        limits="A named dimension that turns out not to be 1 is an error in ONNX; OpenVINO leaves it. Where no axis is "
+        "named, those go that are known to be 1, if that leaves the dimensions that the model declares.",
     ),
     *both("Unsqueeze", "Unsqueeze-1", _unsqueeze_to_openvino, _unsqueeze_to_onnx),
 )

@@ -11,6 +11,7 @@ import openvino
 import openvino.opset1 as ov
 import openvino.opset15 as ov15
 import pytest
+from onnx import TensorProto, helper
 
 from tests.passes.conversion import bound, harness, judged
 
@@ -165,3 +166,18 @@ def test_flatten_without_elements_and_with_an_open_dimension(tmp_path: Path) -> 
         model.graph.output[0].type.tensor_type.shape.dim[0].Clear()
         case = harness.Case("flatten", model, inputs, [np.zeros(expected, np.float32)])
         harness.assert_close(harness.round_trip(case, tmp_path), case.outputs, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("declared", [["M"], None, []])
+def test_squeeze_of_what_is_declared(declared: list[str] | None, tmp_path: Path) -> None:
+    """Of an open dimension that no axis names the rank of the result says whether it stays."""
+    node = helper.make_node("Squeeze", ["x"], ["y"])
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 1])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, declared)
+    model = helper.make_model(helper.make_graph([node], "g", [x], [y]), opset_imports=[helper.make_opsetid("", 17)],
+                              ir_version=9)  # fmt: skip
+    path = judged.converted_to_openvino(model, tmp_path)
+    shape = openvino.Core().read_model(path).output(0).get_partial_shape()
+    assert shape.rank.is_static == (declared == ["M"])
+    if declared == ["M"]:
+        judged.assert_same_in_openvino(model, [judged.floats(4, 1)], tmp_path)
