@@ -5,7 +5,10 @@ Layers keep the order, names, attributes and rt_info that they had; ids are numb
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator
 from copy import deepcopy
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,8 +16,6 @@ from lxml import etree
 
 from maxfold.model import dtypes
 from maxfold.model.adopt import adopt
-from maxfold.model.data import TensorData
-from maxfold.model.equality import Contents, equal_groups
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import Model, guard_weights
@@ -30,13 +31,14 @@ from maxfold.model.openvino.ir import (
     port_of,
 )
 from maxfold.model.openvino.operations import BODY_TYPES
-from maxfold.model.openvino.strings import StringData, encode_strings
 from maxfold.model.openvino.text import precision, spell
-from maxfold.model.output import Writer, parts_writer, real_path, write_files
-from maxfold.model.storage import Region, write_all
+from maxfold.model.openvino.weights import Weights
+from maxfold.model.output import real_path, write_files
+from maxfold.model.storage import write_all
 
 # Where layers that no file had stand among the others.
 _FIRST, _EARLY, _LAST = -2, -1, 1 << 60
+_EDGE = ("from-layer", "from-port", "to-layer", "to-port")
 
 
 def write_openvino(model: Model, path: str | Path) -> int:
@@ -50,9 +52,7 @@ def write_openvino(model: Model, path: str | Path) -> int:
         raise ModelError(f"{target}: is the name of the weights' file; give the path of the .xml")
     guard_weights(model, target, target.with_suffix(".bin"))
     weights = Weights(model)
-    root = _net(model, weights)
-    etree.indent(root, "\t")
-    document = etree.tostring(root, xml_declaration=True, encoding="utf-8")
+    document = _document(model, weights)
 
     def write_xml(file: BinaryIO) -> None:
         write_all(file, document)
@@ -61,119 +61,97 @@ def write_openvino(model: Model, path: str | Path) -> int:
     return write_files(files, [weights.nbytes, len(document)])
 
 
-class Weights:
-    """The layout of the `.bin` file: constants in the order of the model, equal ones once."""
-
-    def __init__(self, model: Model) -> None:
-        self._offsets: dict[Constant, tuple[int, int]] = {}
-        self._parts: list[tuple[int, Region | bytes]] = []
-        self._end = 0
-        constants = [constant for constant in model.constants() if constant.name or constant.outputs]
-        stored = [_blob(constant) for constant in constants]
-        group_of: dict[int, list[int]] = {}
-        for group in equal_groups([Contents("blob", data) for data in stored]):
-            group_of.update(dict.fromkeys(group, group))
-        for index, data in enumerate(stored):
-            group = group_of.get(index, [index])
-            if index == group[0]:
-                # Constants of several types may share bytes that stand where each of them may.
-                place = self._place(data, max(_alignment(constants[member].data) for member in group))
-                self._offsets.update((constants[member], place) for member in group)
-
-    def _place(self, data: Region | bytes, alignment: int) -> tuple[int, int]:
-        nbytes = data.nbytes if isinstance(data, Region) else len(data)
-        if not nbytes:
-            # Aligned, it could stand behind the end of the file, where no reader looks for anything.
-            return self._end, 0
-        offset = -(-self._end // alignment) * alignment
-        self._parts.append((offset, data))
-        self._end = offset + nbytes
-        return offset, nbytes
-
-    @property
-    def nbytes(self) -> int:
-        """The size of the file, but for the byte of one without data."""
-        return self._end
-
-    def place_of(self, constant: Constant) -> tuple[int, int]:
-        """Offset and size of a constant's bytes."""
-        return self._offsets[constant]
-
-    def writer(self) -> Writer:
-        """What writes the file. OpenVINO maps no empty file, not even for empty constants."""
-        parts = self._parts or ([(0, b"\0")] if self._offsets else [])
-        return parts_writer(parts)
-
-
-def _alignment(data: TensorData) -> int:
-    return max(1, data.dtype.bits // 8) if data.dtype is not None else 1
-
-
-def _blob(constant: Constant) -> Region | bytes:
-    """A constant's values as IR stores them."""
-    data = constant.data
-    if isinstance(data, StringData):
-        return data.region
-    if data.dtype is not None and data.dtype.kind == "string":
-        return encode_strings(data.elements())
-    if data.dtype is None or data.dtype.openvino is None:
-        raise ModelError(f"constant {constant.name!r} is of type {data.dtype}, which OpenVINO does not have")
-    return data.value_bytes()
-
-
-def _net(model: Model, weights: Weights) -> Element:
+def _document(model: Model, weights: Weights) -> bytes:
+    """The `.xml` file. A tree of all layers would take many times the memory of their text: each is text at once."""
     net = model.net or Net(11, model.graph.name)
-    root = etree.Element("net")
-    if net.name is not None:
-        root.set("name", net.name)
-    root.set("version", str(net.version))
-    for key, value in net.attributes.items():
-        root.set(key, value)
-    _scope(root, model.graph, weights)
-    root.extend(deepcopy(item) for item in net.extra)
-    return root
+    own = {} if net.name is None else {"name": net.name}
+    root = etree.Element("net", {**own, "version": str(net.version), **net.attributes})
+    scope = _Scope(model.graph, weights)
+    written = io.BytesIO()
+    written.write(b"<?xml version='1.0' encoding='utf-8'?>\n")
+    written.write(etree.tostring(root, encoding="utf-8").removesuffix(b"/>") + b">\n")
+    for name, elements in (("layers", scope.layers()), ("edges", scope.edges())):
+        _write_children(written, name, elements)
+    for item in net.extra:
+        _write(written, deepcopy(item), 1)
+    written.write(b"</net>")
+    return written.getvalue()
 
 
-def _scope(root: Element, graph: Graph, weights: Weights) -> None:
-    """Adds the layers and edges of a scope."""
-    entries: list[tuple[int, Any]] = [
-        (_position(tensor.__dict__["parameter"], _FIRST), tensor) for tensor in graph.inputs
-    ]
-    entries += [(constant.position if constant.position >= 0 else _EARLY, constant) for constant in graph.constants]
-    entries += [(node.position, node) for node in graph.nodes]
-    results = _results(graph)
-    entries += [(_position(result, _LAST), result) for result in results]
-    entries.sort(key=lambda entry: entry[0])
-    layers = etree.SubElement(root, "layers")
-    ids: dict[Any, str] = {id(item): str(index) for index, (_, item) in enumerate(entries)}
-    sources: dict[Tensor, tuple[int, str]] = {}
-    edges: list[tuple[int, str, int, str]] = []
-    pending: list[tuple[int, list[Tensor], list[str]]] = []
-    for index, (_, item) in enumerate(entries):
-        builder = _LayerBuilder(etree.SubElement(layers, "layer"), index, weights)
-        if isinstance(item, Node):
-            inputs, input_ids, output_ids = builder.node(item)
-            sources.update((tensor, (index, port)) for tensor, port in zip(item.outputs, output_ids, strict=True))
-            pending.append((index, inputs, input_ids))
-        elif isinstance(item, Result):
-            tensor = graph.outputs[next(place for place, result in enumerate(results) if result is item)]
-            pending.append((index, [tensor], builder.result(item, tensor)))
-        else:
-            sources[item] = (index, builder.constant(item) if isinstance(item, Constant) else builder.parameter(item))
-    for index, tensors, input_ids in pending:
-        for tensor, port in zip(tensors, input_ids, strict=True):
-            edges.append((*sources[tensor], index, port))
-    edges.sort(key=lambda edge: (edge[0], edge[2]))
-    element = etree.SubElement(root, "edges")
-    for source, source_port, target, target_port in edges:
-        edge = etree.SubElement(element, "edge")
-        for key, value in zip(
-            ("from-layer", "from-port", "to-layer", "to-port"), (source, source_port, target, target_port), strict=True
-        ):
-            edge.set(key, str(value))
-    for node in graph.nodes:
-        if node.op in BODY_TYPES:
-            _bodies(layers[int(ids[id(node)])], node, weights)
+def _write_children(file: io.BytesIO, name: str, elements: Iterator[Element]) -> None:
+    """An element of the root and its children, of which one at a time is there as a tree."""
+    first = next(elements, None)
+    if first is None:
+        file.write(f"\t<{name}/>\n".encode())
+        return
+    file.write(f"\t<{name}>\n".encode())
+    for element in chain((first,), elements):
+        _write(file, element, 2)
+    file.write(f"\t</{name}>\n".encode())
+
+
+def _write(file: io.BytesIO, element: Element, level: int) -> None:
+    etree.indent(element, "\t", level=level)
+    file.write(b"\t" * level + etree.tostring(element, encoding="utf-8", with_tail=False) + b"\n")
+
+
+class _Scope:
+    """The layers and edges of a scope, layers first."""
+
+    def __init__(self, graph: Graph, weights: Weights) -> None:
+        self._graph, self._weights = graph, weights
+        self._sources: dict[Tensor, tuple[int, str]] = {}
+        self._pending: list[tuple[int, list[Tensor], list[str]]] = []
+
+    def layers(self) -> Iterator[Element]:
+        """All layers, each whole."""
+        graph, weights = self._graph, self._weights
+        entries: list[tuple[int, Any]] = [
+            (_position(tensor.__dict__["parameter"], _FIRST), tensor) for tensor in graph.inputs
+        ]
+        entries += [(constant.position if constant.position >= 0 else _EARLY, constant) for constant in graph.constants]
+        entries += [(node.position, node) for node in graph.nodes]
+        results = _results(graph)
+        entries += [(_position(result, _LAST), result) for result in results]
+        entries.sort(key=lambda entry: entry[0])
+        places = {id(result): place for place, result in enumerate(results)}
+        for index, (_, item) in enumerate(entries):
+            element = etree.Element("layer")
+            builder = _LayerBuilder(element, index, weights)
+            if isinstance(item, Node):
+                self._node(builder, index, item)
+                if item.op in BODY_TYPES:
+                    _bodies(element, item, weights)
+            elif isinstance(item, Result):
+                tensor = graph.outputs[places[id(item)]]
+                self._pending.append((index, [tensor], builder.result(item, tensor)))
+            else:
+                port = builder.constant(item) if isinstance(item, Constant) else builder.parameter(item)
+                self._sources[item] = (index, port)
+            yield element
+
+    def _node(self, builder: _LayerBuilder, index: int, node: Node) -> None:
+        inputs, input_ids, output_ids = builder.node(node)
+        self._sources.update((tensor, (index, port)) for tensor, port in zip(node.outputs, output_ids, strict=True))
+        self._pending.append((index, inputs, input_ids))
+
+    def edges(self) -> Iterator[Element]:
+        """All edges, in the order of the layers that they leave."""
+        edges = [
+            (*self._sources[tensor], index, port)
+            for index, tensors, input_ids in self._pending
+            for tensor, port in zip(tensors, input_ids, strict=True)
+        ]
+        edges.sort(key=lambda edge: (edge[0], edge[2]))
+        for edge in edges:
+            yield etree.Element("edge", dict(zip(_EDGE, map(str, edge), strict=True)))
+
+
+def _add_scope(root: Element, graph: Graph, weights: Weights) -> None:
+    """Adds the layers and edges of a body."""
+    scope = _Scope(graph, weights)
+    for name, elements in (("layers", scope.layers()), ("edges", scope.edges())):
+        etree.SubElement(root, name).extend(elements)
 
 
 def _position(item: Parameter | Result, default: int) -> int:
@@ -352,7 +330,7 @@ def _bodies(element: Element, node: Node, weights: Weights) -> None:
         if not isinstance(body, Graph):
             continue
         root = etree.SubElement(element, name)
-        _scope(root, body, weights)
+        _add_scope(root, body, weights)
         root.extend(deepcopy(item) for item in body.__dict__.get("extra", ()))
         ids[name] = _layer_ids(root)
     place = next((index for index, item in enumerate(element) if item.tag in ("input", "output")), 0)
