@@ -32,20 +32,10 @@ def _divide_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _divide_to_onnx(site: OnnxSite) -> None:
-    """Signed integers with m_pythondiv divide towards minus infinity: one less where the two remainders differ."""
-    operands = broadcast_operands(site)
-    quotient = site.add("Div", operands)
-    if site.flag(_PYTHON_DIVISION) and site.kind(0) == "int" and not _is_known_positive(site):
-        floored, truncated = (site.add("Mod", operands, {"fmod": fmod}) for fmod in (0, 1))
-        is_less = site.add("Not", [site.add("Equal", [floored, truncated])])
-        quotient = site.add("Sub", [quotient, site.add("Cast", [is_less], {"to": dtype_of(site).onnx})])
-    site.result(quotient)
-
-
-def _is_known_positive(site: OnnxSite) -> bool:
-    """Whether both operands are known, and such that both ways of division are the same."""
-    a, b = site.value(0), site.value(1)
-    return a is not None and b is not None and bool((a >= 0).all() and (b > 0).all())
+    """OpenVINO's CPU divides integers towards zero, with m_pythondiv or without, and those who write IR count on it:
+    OpenVINO's own reader of ONNX has the flag for ONNX's Div."""
+    site.ignore(_PYTHON_DIVISION)
+    site.result(site.add("Div", broadcast_operands(site)))
 
 
 def _mod_to_openvino(site: OpenvinoSite) -> None:
@@ -91,12 +81,14 @@ def _power_type(base: DType, exponent: DType) -> DType:
 
 
 def _power_to_onnx(site: OnnxSite) -> None:
-    """ONNX has powers of two integer types; the other ones that int64 holds go through it."""
+    """ONNX has powers of two integer types; the other ones that int64 holds go through it, and uint64 through the
+    float64 in which ONNX Runtime computes all of them."""
     operands, dtype = broadcast_operands(site), dtype_of(site)
-    if dtype.kind == "float" or dtype.bits == _F64.bits or dtype.name == "INT32":
+    if dtype.kind == "float" or dtype.name in ("INT32", "INT64"):
         site.result(site.add("Pow", operands))
         return
-    wide = [site.add("Cast", [operand], {"to": TensorProto.INT64}) for operand in operands]
+    to = TensorProto.DOUBLE if dtype.name == "UINT64" else TensorProto.INT64
+    wide = [site.add("Cast", [operand], {"to": to}) for operand in operands]
     site.result(site.add("Cast", [site.add("Pow", wide)], {"to": dtype.onnx}))
 
 
@@ -134,8 +126,8 @@ ROWS: tuple[Row, ...] = (
         _divide_to_openvino,
         _divide_to_onnx,
         tolerance="exact for integers, 1e-6 relative for others",
-        limits="Signed integers with m_pythondiv are divided towards minus infinity, as specified; OpenVINO's CPU "
-        f"divides them towards zero. {_IN_FLOAT} Division of integers by zero is undefined.",
+        limits="Integers are divided towards zero also with m_pythondiv, which asks for minus infinity, as OpenVINO's "
+        f"CPU does it. {_IN_FLOAT} Division of integers by zero is undefined.",
     ),
     *pair("Max", "Maximum-1", operands="chain", limits=_NAN),
     *pair("Min", "Minimum-1", operands="chain", limits=_NAN),

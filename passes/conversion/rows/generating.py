@@ -66,7 +66,8 @@ def _range_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _range_to_onnx(site: OnnxSite) -> None:
-    """Range in the type of the result; integers may be counted in int64 and cast, small floats in float32."""
+    """Range in the type of the result; integers may be counted in int64 and cast, small floats in float32. Operands of
+    other types are cast to a floating-point result's first, as OpenVINO does it."""
     given = [site.dtype(index) for index in range(3)]
     wanted = dtypes.from_openvino(site.text("output_type").lower()) if site.version >= _TYPED_RANGE else given[0]
     operands = [onnx_scalar(site, index) for index in range(3)]
@@ -74,8 +75,8 @@ def _range_to_onnx(site: OnnxSite) -> None:
         raise UnsupportedError("its element types are not known")
     have = [dtype for dtype in given if dtype is not None]
     counted = wanted
-    if all(dtype == wanted for dtype in have) and wanted.name in _SMALL_FLOATS:
-        counted = _FLOAT
+    if wanted.kind == "float":
+        counted = wanted if wanted.name in _RANGE_TYPES else _FLOAT
     elif any(dtype != wanted for dtype in have) or wanted.name not in _RANGE_TYPES:
         if any(dtype.kind not in ("int", "uint") for dtype in have):
             raise UnsupportedError(f"it makes {wanted} of {', '.join(map(str, have))}, which ONNX does not")
@@ -140,7 +141,7 @@ ROWS: tuple[Row, ...] = (
         _range_to_openvino,
         _range_to_onnx,
         tolerance="1e-6 relative for floats",
-        limits="Of an OpenVINO Range whose result is of another type than its float operands there is no form in ONNX.",
+        limits="Of an OpenVINO Range that makes integers of floats there is no form in ONNX.",
     ),
     *both(
         "EyeLike",

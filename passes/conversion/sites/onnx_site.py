@@ -25,6 +25,7 @@ from maxfold.model.view import View
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.sites.onnx_body import OnnxBody
 from maxfold.passes.conversion.sites.site import Shape, Site, Target, Walk
+from maxfold.passes.conversion.sites.widening import WIDER, parameters, wider_types
 from maxfold.passes.conversion.versions import lacking
 from maxfold.passes.signature_table import signature
 
@@ -279,9 +280,38 @@ class OnnxSite(Site):
         return OnnxBody(graph, target, OnnxSite(self.node, target, self._walk), self._walk)
 
     def add(self, op: str, inputs: list[Tensor], attributes: dict[str, Any] | None = None, *, outputs: int = 1) -> Any:
-        """Adds an ONNX node; returns its output, or a list where `outputs` is not 1."""
-        node = self._new_node(op, "", inputs, dict(attributes or {}), outputs)
-        return node.outputs[0] if outputs == 1 else list(node.outputs)
+        """Adds an ONNX node; returns its output, or a list where `outputs` is not 1. Its operands are cast to a wider
+        type, and its results back, where ONNX Runtime does not compute it in theirs."""
+        view = self._target.view
+        dtypes = [view.dtype(tensor) if tensor.name else None for tensor in inputs] if op in WIDER else []
+        wider = wider_types(op, self.opset, dtypes)
+        if wider:
+            made = self._add_wider(op, inputs, attributes, outputs, wider)
+        else:
+            made = list(self._new_node(op, "", inputs, dict(attributes or {}), outputs).outputs)
+        return made[0] if outputs == 1 else made
+
+    def _add_wider(
+        self,
+        op: str,
+        inputs: list[Tensor],
+        attributes: dict[str, Any] | None,
+        outputs: int,
+        wider: dict[str, tuple[DType, DType]],
+    ) -> list[Tensor]:
+        formal_inputs, formal_outputs = parameters(op, self.opset)
+        operands = []
+        for index, tensor in enumerate(inputs):
+            types = wider.get(formal_inputs[min(index, len(formal_inputs) - 1)])
+            operands.append(self._cast(tensor, types[1]) if types and tensor.name else tensor)
+        made = list(self._new_node(op, "", operands, dict(attributes or {}), outputs).outputs)
+        for index, tensor in enumerate(made):
+            types = wider.get(formal_outputs[min(index, len(formal_outputs) - 1)])
+            made[index] = self._cast(tensor, types[0]) if types else tensor
+        return made
+
+    def _cast(self, tensor: Tensor, dtype: DType) -> Tensor:
+        return self._new_node("Cast", "", [tensor], {"to": dtype.onnx}, 1).outputs[0]
 
     def declare(self, tensor: Tensor, like: Tensor, shape: Sequence[int | None]) -> None:
         """Gives a tensor of the target, made just now, a shape that is not derived, and the element type of another

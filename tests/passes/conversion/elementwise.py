@@ -8,7 +8,6 @@ from typing import Any
 
 import onnx
 import openvino
-import pytest
 from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
 from maxfold.optimizer import load, save
@@ -30,20 +29,14 @@ def judge(
     *,
     refused: Mapping[judged.Key, str] | None = None,
     limited: Mapping[judged.Key, str] | None = None,
-    without_kernel: Mapping[judged.Key, str] | None = None,
     rtol: float = 0,
     atol: float = 0,
 ) -> None:
     """One node test on one way: right, refused for the listed reason, or such that a judge alone gets it wrong.
 
-    The way to OpenVINO has OpenVINO as its judge; the ways back to ONNX have ONNX Runtime too, which has no kernel for
-    what the cases in `without_kernel` become.
+    The way to OpenVINO has OpenVINO as its judge; the ways back to ONNX have ONNX Runtime too.
     """
     key = (way, case.name.removeprefix("test_"))
-    if key in (without_kernel or {}):
-        with pytest.raises(runtime.NotImplemented):
-            judged.judge(way, case, folder, refused={}, limited={}, rtol=rtol, atol=atol, opset=OPSETS[way])
-        return
     if key not in (limited or {}):
         judged.judge(way, case, folder, refused=refused or {}, limited={}, rtol=rtol, atol=atol, opset=OPSETS[way])
         return

@@ -90,10 +90,27 @@ def test_range_of_version_1_to_onnx(tmp_path: Path) -> None:
     judged.assert_same_in_onnx([ov1.range(*parameters)], parameters, values, tmp_path, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("result", ["i64", "f64"])
-def test_range_of_another_type_than_its_floats_is_refused(result: str, tmp_path: Path) -> None:
-    parameters = [ov12.parameter([], np.float32) for _ in range(3)]
+@pytest.mark.parametrize("result", ["f16", "f32", "f64"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        (np.float32(0.5), np.int32(5), np.float32(1.25)),
+        (np.int32(0), np.float32(5.5), np.int64(2)),
+        (np.int32(1), np.int32(9), np.int32(3)),
+        (np.float16(0.5), np.float32(4), np.float16(0.5)),
+        (np.float32(4), np.float32(-1), np.float32(-0.5)),
+    ],
+)
+def test_range_of_floats_made_of_several_types(values: Any, result: str, tmp_path: Path) -> None:
+    parameters = [ov12.parameter([], value.dtype) for value in values]
     node = ov12.range(*parameters, result)
+    inputs = [np.asarray(value) for value in values]
+    judged.assert_same_in_onnx([node], parameters, inputs, tmp_path, rtol=1e-6, atol=0)
+
+
+def test_range_of_integers_made_of_floats_is_refused(tmp_path: Path) -> None:
+    parameters = [ov12.parameter([], np.float32) for _ in range(3)]
+    node = ov12.range(*parameters, "i64")
     judged.assert_refused_in_onnx([node], parameters, tmp_path, "which ONNX does not")
 
 

@@ -24,19 +24,11 @@ LIMITED = elementwise.every(
     ],
     _POWERS,
 )
-WITHOUT_KERNEL = elementwise.every(
-    ("round",),
-    [f"bitshift_{way}_{kind}" for way in ("left", "right") for kind in ("int16", "uint16", "uint64")],
-    "ONNX Runtime selects no 16-bit integers and no unsigned ones of 64 bits",
-)
-REFUSED = elementwise.every(
-    ("onnx",), [f"bitshift_{way}_uint64" for way in ("left", "right")], "Pow of operator set 17 has no uint64"
-)
 
 
 @pytest.mark.parametrize(("way", "case"), judged.parameters(*LOGICAL, "Not", "BitShift"))
 def test_node_cases(way: str, case: harness.Case, tmp_path: Path) -> None:
-    elementwise.judge(way, case, tmp_path, limited=LIMITED, refused=REFUSED, without_kernel=WITHOUT_KERNEL)
+    elementwise.judge(way, case, tmp_path, limited=LIMITED)
 
 
 @pytest.mark.parametrize(("way", "case"), judged.parameters(*BITWISE))
