@@ -12,6 +12,7 @@ from maxfold.passes.conversion.rows import (
     activation,
     arithmetic,
     attention,
+    beams,
     broadcasting,
     cast,
     clip,
@@ -166,6 +167,7 @@ TABLE = make_table(
         *attention.ROWS,
         *searching.ROWS,
         *embedding.ROWS,
+        *beams.ROWS,
         *rolling.ROWS,
         *fourier.ROWS,
     )

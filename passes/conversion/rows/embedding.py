@@ -15,8 +15,7 @@ from maxfold.passes.conversion.parts.tensors import scalar_like
 from maxfold.passes.conversion.row import Row, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
-_FLOAT_TYPE, _INT64_TYPE = 1, 7
-_SINGLE_BITS = 32
+_INT64_TYPE = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ def _reduced_in_bags(site: OnnxSite, bags: _Bags, *, is_mean: bool) -> None:
         sizes = site.add("Shape", [site.input(0)])
         inner = site.add("Slice", [sizes, site.constant([1], "int64"), site.constant([rank], "int64")])
         shape = site.add("Concat", [counted, inner], {"axis": 0})
-    sums = _without_first(site, _summed_rows(site, shape, bag, rows))
+    sums = _without_first(site, _summed(site, shape, bag, rows, scalar_like(site, 0)))
     if not is_mean and not site.has_input(bags.default):
         site.result(sums)
         return
@@ -111,17 +110,6 @@ def _summed(site: OnnxSite, shape: Tensor, bag: Tensor, rows: Tensor, zero: Tens
     nothing = site.add("Expand", [zero, shape])
     summed: Tensor = site.add("ScatterND", [nothing, bag, rows], {"reduction": "add"})
     return summed
-
-
-def _summed_rows(site: OnnxSite, shape: Tensor, bag: Tensor, rows: Tensor) -> Tensor:
-    """Small floats are added up in float32, in which ONNX Runtime can do it and OpenVINO does it."""
-    dtype = dtype_of(site)
-    if dtype.kind != "float" or dtype.bits >= _SINGLE_BITS:
-        return _summed(site, shape, bag, rows, scalar_like(site, 0))
-    rows = site.add("Cast", [rows], {"to": _FLOAT_TYPE})
-    summed = _summed(site, shape, bag, rows, site.constant(0, np.float32))
-    narrow: Tensor = site.add("Cast", [summed], {"to": dtype.onnx})
-    return narrow
 
 
 def _without_first(site: OnnxSite, tensor: Tensor) -> Tensor:
@@ -188,15 +176,9 @@ def _segment_max_to_onnx(site: OnnxSite) -> None:
     limits = ml_dtypes.finfo if dtype.kind == "float" else np.iinfo
     lowest = np.asarray(limits(dtype.numpy).min)
     column = site.add("Unsqueeze", [ids, site.constant([1], "int64")])
-    data, computed = site.input(0), dtype.numpy
-    is_small = dtype.kind == "float" and dtype.bits < _SINGLE_BITS
-    if is_small:
-        # ONNX Runtime has no largest of them here.
-        data, computed = site.add("Cast", [data], {"to": _FLOAT_TYPE}), np.dtype(np.float32)
-    start = site.add("Expand", [site.constant(lowest.astype(computed), computed), shape])
-    largest = _without_last(site, site.add("ScatterND", [start, column, data], {"reduction": "max"}))
-    if is_small:
-        largest = site.add("Cast", [largest], {"to": dtype.onnx})
+    start = site.add("Expand", [site.constant(lowest.astype(dtype.numpy), dtype.numpy), shape])
+    scattered = site.add("ScatterND", [start, column, site.input(0)], {"reduction": "max"})
+    largest = _without_last(site, scattered)
     if mode == "zero":
         ones = site.add("Expand", [_number(site, 1), site.add("Shape", [ids])])
         counts = _without_last(site, _summed(site, counted, column, ones, _number(site, 0)))

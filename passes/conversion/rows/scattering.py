@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
+from maxfold.model.dtypes import DType
+from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.parts.operands import (
     int64_tensor,
@@ -9,6 +15,8 @@ from maxfold.passes.conversion.parts.operands import (
     positive_axis,
     transposed,
 )
+from maxfold.passes.conversion.parts.scalars import dtype_of
+from maxfold.passes.conversion.parts.tensors import scalar_like
 from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
@@ -52,13 +60,60 @@ def _elements_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _elements_to_onnx(site: OnnxSite) -> None:
-    attributes = _reduction_to_onnx(site, _ELEMENTS_REDUCING)
+    text = site.text("reduction").lower() if site.version >= _ELEMENTS_REDUCING else "none"
     includes = site.flag("use_init_val")
-    if attributes and not includes:
-        raise UnsupportedError("its use_init_val 'false' does not exist in ONNX")
     axis = one_integer(site, 3, "its axis")
-    operands = [site.input(0), int64_tensor(site, 1), site.input(2)]
-    site.result(site.add("ScatterElements", operands, {"axis": axis, **attributes}))
+    indices, data = int64_tensor(site, 1), site.input(0)
+    if text == "mean":
+        site.result(_averaged(site, indices, axis, includes=includes))
+        return
+    attributes = _reduction_to_onnx(site, _ELEMENTS_REDUCING)
+    if attributes and not includes:
+        data = _forgotten(site, text, indices, axis)
+    site.result(site.add("ScatterElements", [data, indices, site.input(2)], {"axis": axis, **attributes}))
+
+
+def _forgotten(site: OnnxSite, reduction: str, indices: Tensor, axis: int) -> Tensor:
+    """The data with what changes nothing of a reduction in place of what is updated."""
+    dtype = dtype_of(site)
+    if dtype.kind not in ("float", "int", "uint"):
+        raise UnsupportedError(f"its reduction {reduction!r} of {dtype} is not covered")
+    least, most = _extremes(dtype)
+    neutral = {"sum": 0, "prod": 1, "min": most, "max": least}[reduction]
+    fill = site.constant(np.asarray(neutral).astype(dtype.numpy), dtype.numpy)
+    updates = site.add("Expand", [fill, site.add("Shape", [indices])])
+    forgotten: Tensor = site.add("ScatterElements", [site.input(0), indices, updates], {"axis": axis})
+    return forgotten
+
+
+def _extremes(dtype: DType) -> tuple[float, float]:
+    if dtype.kind == "float":
+        return -math.inf, math.inf
+    limits = np.iinfo(dtype.numpy)
+    return limits.min, limits.max
+
+
+def _averaged(site: OnnxSite, indices: Tensor, axis: int, *, includes: bool) -> Tensor:
+    """The sum of what meets at a place, by how many that is; what nothing meets stays."""
+    dtype = dtype_of(site)
+    if dtype.kind != "float":
+        raise UnsupportedError(f"its reduction 'mean' of {dtype} is not covered")
+    if site.opset < _SINCE["add"]:
+        raise needs_opset("its reduction 'mean'", _SINCE["add"])
+    adding = {"axis": axis, "reduction": "add"}
+    data = site.input(0) if includes else _forgotten(site, "sum", indices, axis)
+    total = site.add("ScatterElements", [data, indices, site.input(2)], adding)
+    shape = site.add("Shape", [site.input(0)])
+    start = site.add("Expand", [scalar_like(site, int(includes)), shape])
+    ones = site.add("Expand", [scalar_like(site, 1), site.add("Shape", [indices])])
+    counts = site.add("ScatterElements", [start, indices, ones], adding)
+    if includes:
+        averaged: Tensor = site.add("Div", [total, counts])
+        return averaged
+    # What nothing meets counts as one.
+    counts = site.add("Max", [counts, scalar_like(site, 1)])
+    chosen: Tensor = site.add("Div", [total, counts])
+    return chosen
 
 
 def _nd_to_openvino(site: OpenvinoSite) -> None:
@@ -70,8 +125,16 @@ def _nd_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _nd_to_onnx(site: OnnxSite) -> None:
-    attributes = _reduction_to_onnx(site, _ND_REDUCING)
-    site.result(site.add("ScatterND", [site.input(0), int64_tensor(site, 1), site.input(2)], attributes))
+    updates = site.input(2)
+    if site.version >= _ND_REDUCING and site.text("reduction").lower() == "sub":
+        # Integers wrap around, so that unsigned ones have a negative too.
+        updates = site.add("Sub", [scalar_like(site, 0), updates])
+        if site.opset < _SINCE["add"]:
+            raise needs_opset("its reduction 'sub'", _SINCE["add"])
+        attributes = {"reduction": "add"}
+    else:
+        attributes = _reduction_to_onnx(site, _ND_REDUCING)
+    site.result(site.add("ScatterND", [site.input(0), int64_tensor(site, 1), updates], attributes))
 
 
 def _update_to_onnx(site: OnnxSite) -> None:

@@ -59,7 +59,7 @@ class _Plan:
 
 
 def _strided_slice_to_onnx(site: OnnxSite) -> None:
-    count = length_of(site, 1, "its begin")
+    count = _entry_count(site)
     plan = _plan(site, count)
     result = site.input(0)
     if plan.entries:
@@ -76,6 +76,15 @@ def _strided_slice_to_onnx(site: OnnxSite) -> None:
     if result is site.input(0):
         result = site.add("Identity", [result])
     site.result(result)
+
+
+def _entry_count(site: OnnxSite) -> int:
+    """How many entries it has, which one of its vectors may be alone to say."""
+    for index in (1, 2, 3):
+        shape = site.shape(index) if site.has_input(index) else None
+        if shape is not None and None not in shape:
+            return length_of(site, index, "its entries")
+    return length_of(site, 1, "its begin")
 
 
 def _plan(site: OnnxSite, count: int) -> _Plan:
@@ -192,6 +201,9 @@ ROWS: tuple[Row, ...] = (
         limits="Steps that are left out need starts of known length.",
     ),
     *from_openvino(
-        "StridedSlice-1", "Slice", _strided_slice_to_onnx, limits="Needs a begin of known length and constant strides."
+        "StridedSlice-1",
+        "Slice",
+        _strided_slice_to_onnx,
+        limits="Needs a known number of entries and constant strides.",
     ),
 )

@@ -25,7 +25,7 @@ from maxfold.model.view import View
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.sites.onnx_body import OnnxBody
 from maxfold.passes.conversion.sites.site import Shape, Site, Target, Walk
-from maxfold.passes.conversion.sites.widening import WIDER, parameters, wider_types
+from maxfold.passes.conversion.sites.widening import WIDER, kind_of, parameters, wider_types
 from maxfold.passes.conversion.versions import lacking
 from maxfold.passes.signature_table import signature
 
@@ -279,12 +279,17 @@ class OnnxSite(Site):
         target = OnnxTarget(self._target.fresh(graph.name or "body"), self.opset, self._target)
         return OnnxBody(graph, target, OnnxSite(self.node, target, self._walk), self._walk)
 
+    def scanned(self, name: str) -> OnnxBody:
+        """A body that is all of the row's own."""
+        target = OnnxTarget(self._target.fresh(name), self.opset, self._target)
+        return OnnxBody(self.node.scope, target, OnnxSite(self.node, target, self._walk), self._walk)
+
     def add(self, op: str, inputs: list[Tensor], attributes: dict[str, Any] | None = None, *, outputs: int = 1) -> Any:
         """Adds an ONNX node; returns its output, or a list where `outputs` is not 1. Its operands are cast to a wider
         type, and its results back, where ONNX Runtime does not compute it in theirs."""
-        view = self._target.view
-        dtypes = [view.dtype(tensor) if tensor.name else None for tensor in inputs] if op in WIDER else []
-        wider = wider_types(op, self.opset, dtypes)
+        view, kind = self._target.view, kind_of(op, attributes)
+        dtypes = [view.dtype(tensor) if tensor.name else None for tensor in inputs] if kind in WIDER else []
+        wider = wider_types(op, self.opset, dtypes, kind)
         if wider:
             made = self._add_wider(op, inputs, attributes, outputs, wider)
         else:

@@ -3,12 +3,14 @@
 The operator of the wider type gives the same numbers: what is moved, chosen or compared stays what it is; sums and
 products of integers wrap around alike; and results of bfloat16 are rounded once. Source: the kernels that ONNX Runtime
 1.30 registers for its CPU, and ONNX's schemas, some of which have no bfloat16 in the operator sets that are written.
-float16 is left out, since ONNX Runtime inserts such casts for it.
+float16 is left out, since ONNX Runtime inserts such casts for it, but for operators with a reduction, written with a +,
+whose kernels for it turn it down when they run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import onnx
 
@@ -40,8 +42,11 @@ UINT32 INT64: ArgMax ArgMin CumSum Einsum NonZero ReduceMax ReduceMin ReduceProd
 UINT64 INT64: CumSum Einsum NonZero ReduceProd ReduceSum Trilu Where
 INT4 INT8: Expand Flatten Identity Pad Reshape Squeeze Unsqueeze
 UINT4 UINT8: Expand Flatten Identity Pad Reshape Squeeze Unsqueeze
+FLOAT16 FLOAT: ScatterElements+ ScatterND+
+BFLOAT16 FLOAT: ScatterElements+ ScatterND+
 """
 
+_REDUCING = frozenset({"ScatterElements", "ScatterND"})
 _TYPES = {dtype.name: dtype for dtype in DTYPES}
 
 
@@ -58,10 +63,18 @@ def _read(lines: str) -> dict[str, dict[str, DType]]:
 WIDER = _read(_LINES)
 
 
-def wider_types(operator: str, opset: int, dtypes: Sequence[DType | None]) -> dict[str, tuple[DType, DType]]:
+def kind_of(operator: str, attributes: Mapping[str, Any] | None) -> str:
+    """An operator as the table has it."""
+    is_reducing = operator in _REDUCING and (attributes or {}).get("reduction", "none") != "none"
+    return f"{operator}+" if is_reducing else operator
+
+
+def wider_types(
+    operator: str, opset: int, dtypes: Sequence[DType | None], kind: str = ""
+) -> dict[str, tuple[DType, DType]]:
     """For each type parameter of an operator that ONNX Runtime does not compute in the type of its operands: that type,
-    and the wider one."""
-    table = WIDER.get(operator)
+    and the wider one. `kind` is the operator as the table has it, where that is not its name."""
+    table = WIDER.get(kind or operator)
     if table is None or not any(dtype is not None and dtype.name in table for dtype in dtypes):
         return {}
     schema = onnx.defs.get_schema(operator, opset)

@@ -30,6 +30,9 @@ def built() -> dict[str, Any]:
         "EmbeddingSegmentsSum": opset3.embedding_segments_sum(
             table, places, _constant([0, 0, 1, 1, 3, 3]), _constant(4)
         ),
+        "GatherTree": opset1.gather_tree(
+            _parameter(5, 2, 3), _parameter(5, 2, 3), _parameter(2), opset1.constant(np.float32(1))
+        ),
         "IDFT": opset7.idft(spectrum, axes),
         "IRDFT": opset9.irdft(spectrum, axes, _constant([4])),
         "RDFT": opset9.rdft(_parameter(3, 4), axes, _constant([2])),

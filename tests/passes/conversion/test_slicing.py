@@ -101,11 +101,19 @@ def test_strided_slice_of_unknown_rank(tmp_path: Path) -> None:
     harness.assert_close(harness.run_onnx(tmp_path / "made.onnx", [values]), [values[1, :-1]], rtol=0, atol=0)
 
 
+def test_strides_say_how_many_entries_there_are(tmp_path: Path) -> None:
+    values = [judged.floats(3, 4), np.array([1, -1]), np.array([3, 0])]
+    x = ov.parameter(openvino.PartialShape([-1, -1]), np.float32)
+    begin, end = (ov.parameter(openvino.PartialShape([-1]), np.int64) for _ in range(2))
+    cut = ov.strided_slice(x, begin, end, ov.constant(np.array([1, -2])), [0, 0], [0, 0])
+    judged.assert_same_in_onnx([cut], [x, begin, end], values, tmp_path, rtol=0, atol=0)
+
+
 def test_strided_slice_refusals(tmp_path: Path) -> None:
     x = ov.parameter([2, 3], np.float32)
     unknown = ov.parameter(openvino.PartialShape([-1]), np.int64)
     known, strides = ov.parameter([2], np.int64), ov.parameter([2], np.int64)
-    cut = ov.strided_slice(x, unknown, unknown, ov.constant(np.array([1, 1])), [0], [0])
+    cut = ov.strided_slice(x, unknown, unknown, unknown, [0], [0])
     judged.assert_refused_in_onnx([cut], [x, unknown], tmp_path, "the length of its begin is not known")
     cut = ov.strided_slice(x, known, known, strides, [0], [0])
     judged.assert_refused_in_onnx([cut], [x, known, strides], tmp_path, "its strides are computed at run time")

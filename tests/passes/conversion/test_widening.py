@@ -33,7 +33,7 @@ def kernel_types(operator: str, opset: int) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("operator", sorted(WIDER))
+@pytest.mark.parametrize("operator", sorted(name for name in WIDER if not name.endswith("+")))
 def test_wider_types_have_kernels_where_others_have_none(operator: str) -> None:
     lacking = set()
     for opset in range(OPSETS[0], OPSETS[1] + 1):
