@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.parts.operands import int64_vector, positive_axis, transposed
@@ -164,6 +165,79 @@ def _stft_to_onnx(site: OnnxSite) -> None:
     site.result(narrowed(site, frames, back))
 
 
+def _istft_to_onnx(site: OnnxSite) -> None:
+    """The signals of all frames, laid over each other and divided by the squares of the windows that meet."""
+    rank = site.rank(0)
+    if rank not in (3, 4):
+        raise UnsupportedError(f"its spectra have {rank} dimensions")
+    size = site.integers_of(2, "its frame_size")[0]
+    data, wide, back = widened(site)
+    window = site.input(1)
+    if back is not None:
+        window = site.add("Cast", [window], {"to": wide.onnx})
+    window = _in_the_middle(site, window, size)
+    if rank == 3:
+        data = site.add("Unsqueeze", [data, site.constant([0], "int64")])
+    frames = _real(site, data, 1, size, 4)
+    frames = site.add("Transpose", [frames], {"perm": [0, 2, 1]})
+    if site.flag("normalized"):
+        frames = site.add("Mul", [frames, site.constant(np.sqrt(size), wide.numpy)])
+    frames = site.add("Mul", [frames, window])
+    sums = _overlapped(site, frames, window, size, wide)
+    start = size // 2 if site.flag("center") else 0
+    signal = _cut(site, sums, start)
+    if rank == 3:
+        signal = site.add("Squeeze", [signal, site.constant([0], "int64")])
+    site.result(narrowed(site, signal, back))
+
+
+def _overlapped(site: OnnxSite, frames: Tensor, window: Tensor, size: int, wide: DType) -> Tensor:
+    """Frames of [batch, frames, size] one step after the other."""
+    zero, one = site.constant(0, "int64"), site.constant(1, "int64")
+    shape = site.add("Shape", [frames])
+    batch, count = (site.add("Gather", [shape, site.constant([axis], "int64")]) for axis in (0, 1))
+    step = int64_vector(site, 3)
+    first = site.add("Mul", [site.add("Range", [zero, site.add("Squeeze", [count]), one]), step])
+    inner = site.constant(np.arange(size), "int64")
+    places = site.add("Add", [site.add("Unsqueeze", [first, site.constant([1], "int64")]), inner])
+    column = site.add("Reshape", [places, site.constant([-1, 1], "int64")])
+    last = site.add("Mul", [site.add("Sub", [count, one]), step])
+    total = site.add("Add", [last, site.constant([size], "int64")])
+    nothing = site.constant(0, wide.numpy)
+    # Scattered along the first dimension.
+    rows = site.add("Reshape", [frames, site.add("Concat", [batch, site.constant([-1], "int64")], {"axis": 0})])
+    rows = site.add("Transpose", [rows], {"perm": [1, 0]})
+    start = site.add("Expand", [nothing, site.add("Concat", [total, batch], {"axis": 0})])
+    sums = site.add("ScatterND", [start, column, rows], {"reduction": "add"})
+    squares = site.add("Expand", [site.add("Mul", [window, window]), site.add("Shape", [places])])
+    squares = site.add("Reshape", [squares, site.constant([-1], "int64")])
+    weights = site.add("ScatterND", [site.add("Expand", [nothing, total]), column, squares], {"reduction": "add"})
+    weights = site.add("Unsqueeze", [weights, site.constant([1], "int64")])
+    is_none = site.add("Equal", [weights, nothing])
+    weights = site.add("Where", [is_none, site.constant(1, wide.numpy), weights])
+    signal: Tensor = site.add("Transpose", [site.add("Div", [sums, weights])], {"perm": [1, 0]})
+    return signal
+
+
+def _cut(site: OnnxSite, signal: Tensor, start: int) -> Tensor:
+    """A signal without what centered frames have in front and behind, or of a length that is asked for."""
+    along = site.constant([1], "int64")
+    if not site.has_input(4):
+        if not start:
+            return signal
+        bounds = [site.constant([bound], "int64") for bound in (start, -start)]
+        cut: Tensor = site.add("Slice", [signal, *bounds, along])
+        return cut
+    length = site.add("Reshape", [int64_vector(site, 4), site.constant([1], "int64")])
+    first = site.constant([start], "int64")
+    kept = site.add("Slice", [signal, first, site.add("Add", [length, first]), along])
+    there = site.add("Gather", [site.add("Shape", [kept]), along])
+    none = site.constant([0, 0, 0], "int64")
+    pads = site.add("Concat", [none, site.add("Sub", [length, there])], {"axis": 0})
+    padded: Tensor = site.add("Pad", [kept, pads])
+    return padded
+
+
 def _in_the_middle(site: OnnxSite, window: Tensor, size: int) -> Tensor:
     """A window of as many elements as a frame."""
     shape = site.shape(1)
@@ -221,5 +295,6 @@ ROWS: tuple[Row, ...] = (
         limits=f"{_AT_RUN_TIME} What a spectrum lacks of its signal_size is 0; OpenVINO's CPU takes anything for it.",
     ),
     *from_openvino("STFT-15", "STFT", _stft_to_onnx, tolerance=_ROUNDING, limits="The size of frames is known."),
+    *from_openvino("ISTFT-16", "ScatterND", _istft_to_onnx, tolerance=_ROUNDING, limits="The size of frames is known."),
     *from_openvino("Col2Im-15", "Col2Im", _col2im_to_onnx, tolerance="the order of additions"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from openvino import opset1, opset3, opset7, opset9, opset15, opset16
+from openvino import opset1, opset3, opset7, opset8, opset9, opset13, opset14, opset15, opset16
 
 
 def _parameter(*shape: int, dtype: Any = np.float32) -> Any:
@@ -35,6 +35,12 @@ def built() -> dict[str, Any]:
         ),
         "IDFT": opset7.idft(spectrum, axes),
         "IRDFT": opset9.irdft(spectrum, axes, _constant([4])),
+        "ISTFT": opset16.istft(_parameter(9, 7, 2), _parameter(16), _constant(16), _constant(4), True, False),
+        "Inverse": opset14.inverse(_parameter(3, 3)),
+        "Multinomial": opset13.multinomial(_parameter(2, 4), _constant(3), "i64", True, False, 1, 2),
+        "RandomUniform": opset8.random_uniform(
+            _parameter(2, dtype=np.int64), opset1.constant(np.float32(0)), opset1.constant(np.float32(1)), "f32"
+        ),
         "RDFT": opset9.rdft(_parameter(3, 4), axes, _constant([2])),
         "Roll": opset7.roll(_parameter(3, 4), _constant([1, 2]), _constant([0, 1])),
         "SearchSorted": opset15.search_sorted(_parameter(2, 4), _parameter(2, 3)),

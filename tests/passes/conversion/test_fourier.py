@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import openvino.opset15 as ov
+import openvino.opset16 as ov16
 import pytest
 
 from tests.passes.conversion.built import assert_converts, assert_refused
@@ -105,3 +106,26 @@ def test_columns_to_images(batch: Any, dtype: Any, is_dynamic: bool, tmp_path: P
 def test_columns_of_integers_are_refused(tmp_path: Path) -> None:
     values = [np.zeros((12, 12), np.int32), np.array([4, 5]), np.array([2, 2])]
     assert_refused(ov.col2im, values, tmp_path, "ONNX Runtime has none of int32", constants=[1, 2], opset=18)
+
+
+@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize("is_centered", [False, True])
+@pytest.mark.parametrize("is_normalized", [False, True])
+@pytest.mark.parametrize("length", [None, 20, 100])
+@pytest.mark.parametrize(("shape", "window"), [((9, 7, 2), 16), ((2, 9, 7, 2), 11)])
+def test_signals_of_short_time_transforms(
+    shape: Any,
+    window: int,
+    length: int | None,
+    is_normalized: bool,
+    is_centered: bool,
+    is_dynamic: bool,
+    tmp_path: Path,
+) -> None:
+    values = [floats(*shape), np.hanning(window).astype(np.float32), np.int64(16), np.int64(4)]
+    values += [] if length is None else [np.int64(length)]
+
+    def make(data: Any, by: Any, size: Any, step: Any, end: Any = None) -> Any:
+        return ov16.istft(data, by, size, step, is_centered, is_normalized, end)
+
+    assert_converts(make, values, tmp_path, constants=[2, 3], is_dynamic=is_dynamic, rtol=1e-3, atol=1e-3)

@@ -14,11 +14,12 @@ from tests.passes.conversion import elementwise, harness, judged
 BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot")
 LOGICAL = {"And": np.logical_and, "Or": np.logical_or, "Xor": np.logical_xor}
 _BEYOND = ("shift_ge_width", "negative_shift")
-_POWERS = "OpenVINO reads a shift as a multiplication by a power of two"
+_POWERS = "OpenVINO reads a shift as a multiplication or division by a power of two, and divides towards zero"
 LIMITED = elementwise.every(
     ("onnx",),
     [
         *(f"bitshift_right_int8_{case}" for case in _BEYOND),
+        *(f"bitshift_right_{kind}_negative_input" for kind in ("int8", "int32")),
         *(f"bitshift_{way}_int32_shift_ge_width" for way in ("left", "right")),
         "bitshift_right_int32_negative_shift",
     ],

@@ -15,11 +15,11 @@ import pytest
 
 from tests.passes.conversion import bound, harness, judged
 
-_BFLOAT16 = {("openvino", "unique_bfloat16_sorted_without_axis")} | {
-    (way, "onehot_with_bfloat16_values") for way in judged.WAYS
+_BFLOAT16 = {
+    (way, case)
+    for way in judged.WAYS
+    for case in ("onehot_with_bfloat16_values", "unique_bfloat16_sorted_without_axis")
 }
-_NO_BFLOAT16 = "Unique of operator set 18 has no bfloat16"
-_REFUSED = dict.fromkeys(((way, "unique_bfloat16_sorted_without_axis") for way in ("onnx", "round")), _NO_BFLOAT16)
 _LIMITED = bound.both(
     {
         **dict.fromkeys(_BFLOAT16, "neither judge takes bfloat16 from Python"),
@@ -30,7 +30,7 @@ _LIMITED = bound.both(
 
 @pytest.mark.parametrize(("way", "case"), bound.parameters("TopK", "Unique", "OneHot", "Trilu"))
 def test_node_cases(way: str, case: harness.Case, tmp_path: Path) -> None:
-    bound.judge(way, case, tmp_path, refused=_REFUSED, limited=_LIMITED)
+    bound.judge(way, case, tmp_path, limited=_LIMITED)
 
 
 @pytest.mark.parametrize(
