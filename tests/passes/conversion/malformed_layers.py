@@ -18,7 +18,7 @@ from maxfold.model import ModelError
 from maxfold.model.openvino.operations import OPERATIONS
 from maxfold.optimizer import load, save
 from maxfold.optimizer.api import convert
-from tests.passes.conversion import malformed, malformed_layers_general
+from tests.passes.conversion import malformed, malformed_layers_general, malformed_layers_vision
 from tests.passes.conversion.test_detection_output import REAL
 from tests.passes.conversion.test_prior_boxes import CLUSTERED, PRIOR, clustered
 
@@ -95,7 +95,7 @@ def sources(folder: Path) -> dict[str, Path]:
         save(converted, path)
         for node in converted.graph.nodes:
             found.setdefault(node.op, path)
-    for operation, node in (_built() | malformed_layers_general.built()).items():
+    for operation, node in (_built() | malformed_layers_general.built() | malformed_layers_vision.built()).items():
         found[operation] = folder / f"built_{operation}.xml"
         openvino.serialize(openvino.Model(list(node.outputs()), _parameters(node)), found[operation])
     # OpenVINO's Python package has no function for this one.
