@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import onnx
+
 from maxfold.model.dtypes import DType, from_openvino
 from maxfold.model.graph import Constant, Node, Tensor, new_node, new_variable
 from maxfold.model.model import Model
@@ -88,7 +90,12 @@ def add_output(model: Model, index: int, name: str, target: OnnxTarget) -> None:
     shown = _shown(tensor, made, target) if is_version_10(model) else None
     if shown is not None:
         made = added_to(target, "Cast", made, name, {"to": shown.onnx})
-    elif made.name != name and (made in target.shown or not made.inputs):
+    list_output(made, name, target)
+
+
+def list_output(made: Tensor, name: str, target: OnnxTarget) -> None:
+    """Makes a tensor the next graph output, under a name that nothing else has."""
+    if made.name != name and (made in target.shown or not made.inputs):
         made = added_to(target, "Identity", made, name)
     made.name = name
     target.shown.add(made)
@@ -120,7 +127,8 @@ def added_to(
 def declare_outputs(made: Model, source: Model, target: OnnxTarget, shapes: DeclaredShapes) -> None:
     """Declares the graph outputs of a model that is otherwise done."""
     holds = shapes.hold_for((item.name, item.shape) for item in made.graph.inputs)
-    for tensor, output in zip(source.graph.outputs, made.graph.outputs, strict=True):
+    shown = made.graph.outputs[: len(source.graph.outputs)]
+    for tensor, output in zip(source.graph.outputs, shown, strict=True):
         port, dtype, shape = port_of(tensor), target.view.dtype(output), target.dims(output)
         if dtype is None and port is not None:
             dtype = from_openvino(text.precision_dtype(port.precision, f"output {output.name!r}"))
@@ -129,6 +137,8 @@ def declare_outputs(made: Model, source: Model, target: OnnxTarget, shapes: Decl
             shape = [None] * len(port.dims)
         declared = _unchecked(shapes.output_shape(output.name, shape, holds=holds), target.view.checked_dims(output))
         made.graph.output_info.append(value_info(output.name, None if dtype is None else dtype.onnx, declared))
+    for output in made.graph.outputs[len(shown) :]:
+        made.graph.output_info.append(target.info_of(output) or onnx.ValueInfoProto(name=output.name))
 
 
 def _unchecked(declared: list[Dim] | None, checked: Sequence[object] | None) -> list[Dim] | None:

@@ -251,7 +251,8 @@ def interface_to_infos(model: Model, target: Target, graph: Graph) -> None:
         said = _said_of_layer(parameter.layer, "value", parameter.data, [tensor])
         name = next(item.name for item in graph.inputs if _is_made_of(item, target.tensors[tensor]))
         say(graph.input_info[name], said)
-    for result, info in zip(model.graph.results, graph.output_info, strict=True):
+    # Outputs for what is remembered come last.
+    for result, info in zip(model.graph.results, graph.output_info, strict=False):
         say(info, _said_of_layer(result.layer, "value", result.data or {}, []))
     for constant in model.graph.constants:
         _layer_to_constant(constant, target)

@@ -69,6 +69,7 @@ from maxfold.passes.conversion.rows import (
     softmax,
     spectra,
     splitting,
+    states,
     suppression,
     unary,
 )
@@ -137,6 +138,7 @@ TABLE = make_table(
         *shape.ROWS,
         *slicing.ROWS,
         *splitting.ROWS,
+        *states.ROWS,
         *convolution.ROWS,
         *convolution_transpose.ROWS,
         *matmul.ROWS,

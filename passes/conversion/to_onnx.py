@@ -27,6 +27,7 @@ from maxfold.passes.conversion.onnx_interface import (
     added_to,
     bounds_of,
     declare_outputs,
+    list_output,
     reserved_name,
 )
 from maxfold.passes.conversion.said_of_layers import interface_to_infos, layer_to_node
@@ -81,6 +82,8 @@ def _converted(model: Model, table: Table, opset: int) -> Model:
     for index, name in enumerate(outputs):
         refusals.attempt("Result", name, partial(add_output, model, index, name, target))
     refusals.raise_if_any()
+    for name, tensor in target.remembered.items():
+        list_output(tensor, name, target)
     proto = onnx.ModelProto(ir_version=onnx.helper.find_min_ir_version_for(target.imports))
     proto.opset_import.extend(target.imports)
     converted = target.graph

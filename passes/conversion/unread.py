@@ -17,6 +17,7 @@ def drop_unread(scope: Graph, target: Target) -> None:
         if constant.outputs and made is not None and not made.outputs and constant not in returned:
             del target.tensors[constant]
     held = {id(made) for source, made in target.tensors.items() if not source.outputs or source in returned}
+    held.update(map(id, target.remembered.values()))
     nodes: list[Node] = []
     for node in reversed(target.graph.nodes):
         if node.outputs and not any(output.outputs or id(output) in held for output in node.outputs):

@@ -29,6 +29,7 @@ from maxfold.passes.conversion.sites.widening import WIDER, kind_of, parameters,
 from maxfold.passes.conversion.versions import lacking
 from maxfold.passes.signature_table import signature
 
+_REMEMBERED = "states from one run to the next, which are inputs and outputs instead"
 # Parameters in half precision are read as numbers up to this size.
 _MOST_WIDENED = 256
 _HALVES = ("FLOAT16", "BFLOAT16")
@@ -43,6 +44,7 @@ class OnnxTarget(Target):
         self.opset = opset
         # Whether what the source has in half precision is in single, as where it only stores numbers in it.
         self.widens_half: bool = widens_half if outer is None else outer.widens_half
+        self._remembered: dict[str, Tensor] = {}
         self.imports = [onnx.helper.make_opsetid("", opset)]
         self._around = outer
         self.graph.proto = onnx.GraphProto(name=name)
@@ -83,6 +85,16 @@ class OnnxTarget(Target):
         self.graph.input_info[made.name] = value_info(made.name, dtype.onnx, shape)
         self.graph.inputs.append(made)
         self.view.suppose({made: Fact(dtype, shape)})
+        return made
+
+    @property
+    def remembered(self) -> dict[str, Tensor]:
+        return self._remembered
+
+    def add_state(self, name: str, dtype: DType, shape: Shape) -> Tensor:
+        """A new input of the model for what it remembers."""
+        made = self.parameter(name, self.type_of(dtype), shape)
+        self.lose(_REMEMBERED, made.name)
         return made
 
     def add_output(self, tensor: Tensor) -> None:
@@ -324,6 +336,22 @@ class OnnxSite(Site):
         view = self._target.view
         if view.dims(tensor) is None:
             view.suppose({tensor: Fact(view.dtype(like), tuple(shape))})
+
+    def state(self, name: str, dtype: DType, shape: Shape) -> Tensor:
+        """A new input of the model for what it remembers from its last run. Raises `UnsupportedError` in a body."""
+        if self._target.outer is not None:
+            raise UnsupportedError("a state inside of a body is not covered")
+        return self._target.add_state(name, dtype, shape)
+
+    def remember(self, name: str, tensor: Tensor) -> None:
+        """Makes a tensor an output of the model, to be fed to its next run. Raises `UnsupportedError` in a body."""
+        if self._target.outer is not None:
+            raise UnsupportedError("a state inside of a body is not covered")
+        self._target.remembered[self._target.fresh(name)] = tensor
+
+    def lose(self, what: str, name: str) -> None:
+        """Notes something that does not cross."""
+        self._target.lose(what, name)
 
     def omitted(self) -> Tensor:
         """An optional input that is left out."""

@@ -5,6 +5,7 @@ A site reads one node of the source model and adds nodes to the target graph. Th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,6 +35,11 @@ class Target:
         self.shown: set[Tensor] = set()
         # What of the source has no place in the target, and what it was said of.
         self.lost: dict[str, list[str]] = {} if outer is None else outer.lost
+
+    @property
+    def remembered(self) -> Mapping[str, Tensor]:
+        """What is to be remembered for the next run, by the name of the output that it becomes."""
+        return {}
 
     def has(self, source: Tensor) -> bool:
         """Whether a source tensor was converted, here or in a graph around."""

@@ -98,6 +98,12 @@ def sources(folder: Path) -> dict[str, Path]:
     for operation, node in (_built() | malformed_layers_general.built() | malformed_layers_vision.built()).items():
         found[operation] = folder / f"built_{operation}.xml"
         openvino.serialize(openvino.Model(list(node.outputs()), _parameters(node)), found[operation])
+    found["ReadValue"] = found["Assign"] = folder / "built_states.xml"
+    x, start = _parameter(2, 3), opset1.constant(np.zeros((2, 3), np.float32))
+    read = opset6.read_value(start, "memory", openvino.Type.f32, openvino.PartialShape([2, 3]))
+    total = opset1.add(x, read)
+    states = openvino.Model([opset1.result(total)], [opset6.assign(total, "memory")], [x], "states")
+    openvino.serialize(states, found["ReadValue"])
     # OpenVINO's Python package has no function for this one.
     found["Reverse"] = folder / "built_Reverse.xml"
     likeness = found["NormalizeL2"].read_text(encoding="utf-8")
