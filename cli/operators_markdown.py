@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,13 +21,19 @@ refused by name. This page is written by `maxfold ops --markdown > docs/operator
 - Exactness compares the operator alone in ONNX Runtime and in OpenVINO on the CPU, without their optimizations.
 """
 
+_WITHOUT_FORM = """
+## Operations of OpenVINO that ONNX has no form for
+"""
 
-def to_markdown(pairs: Sequence[OperatorPair]) -> str:
-    """The page, with one table."""
+
+def to_markdown(pairs: Sequence[OperatorPair], without_form: Mapping[str, str]) -> str:
+    """The page, with one table, and the operations that ONNX has no form for, with the reasons."""
     heads = ("ONNX", "versions", "", "OpenVINO", "versions", "form", "exactness", "limits")
     rows = [table_row(*heads), table_row(*["---"] * 8)]
     rows += map(_pair, pairs)
-    return f"{_INTRODUCTION}\n{len(pairs)} pairs:\n\n" + "\n".join(rows) + "\n"
+    refused = [f"- `{operation}`: {reason}." for operation, reason in sorted(without_form.items())]
+    parts = [f"{_INTRODUCTION}\n{len(pairs)} pairs:\n", *rows, _WITHOUT_FORM, *refused]
+    return "\n".join(parts) + "\n"
 
 
 def _pair(pair: OperatorPair) -> str:

@@ -21,7 +21,7 @@ def ops(
     """
     from maxfold.cli.errors import CommandError, one_line
     from maxfold.cli.output import stdout_console, write_json, write_stderr, write_stdout
-    from maxfold.optimizer.operator_table import OPERATORS_SCHEMA, operator_table
+    from maxfold.optimizer.operator_table import OPERATORS_SCHEMA, WITHOUT_FORM, operator_table
 
     if json and markdown:
         raise CommandError("--json and --markdown contradict each other; choose one")
@@ -31,7 +31,7 @@ def ops(
     elif markdown:
         from maxfold.cli.operators_markdown import to_markdown
 
-        write_stdout(to_markdown(pairs))
+        write_stdout(to_markdown(pairs, WITHOUT_FORM))
     elif pairs:
         from maxfold.cli.operators_view import show_operators
 

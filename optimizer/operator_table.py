@@ -8,9 +8,12 @@ from typing import Any
 from maxfold.passes.conversion import TABLE
 from maxfold.passes.conversion.pair import Pair
 from maxfold.passes.conversion.row import FromOnnx, FromOpenvino, Row
+from maxfold.passes.conversion.without_form import REASONS as WITHOUT_FORM
 from maxfold.passes.signature_table import first_version
 
 OPERATORS_SCHEMA = "maxfold.operators/1"
+
+__all__ = ["OPERATORS_SCHEMA", "WITHOUT_FORM", "OperatorPair", "operator_table"]
 
 
 @dataclass(frozen=True, slots=True)

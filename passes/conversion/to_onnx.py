@@ -38,6 +38,7 @@ from maxfold.passes.conversion.unread import drop_unread
 from maxfold.passes.conversion.version_10 import is_version_10
 from maxfold.passes.conversion.versions import check_model, check_openvino_version
 from maxfold.passes.conversion.walk import Refusals, run_row, way_for
+from maxfold.passes.conversion.without_form import REASONS
 
 if TYPE_CHECKING:
     from maxfold.passes.conversion.row import ToOnnx
@@ -124,6 +125,8 @@ class _Walk:
         drop_unread(scope, target)
 
     def _way(self, node: Node) -> ToOnnx:
+        if node.op in REASONS:
+            raise UnsupportedError(REASONS[node.op])
         way = way_for({IR_DOMAIN: self._table.by_openvino}, node, domain_of(node))
         check_openvino_version(node, self._table.since[node.op])
         check_openvino(node)

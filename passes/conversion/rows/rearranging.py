@@ -12,6 +12,7 @@ from maxfold.passes.conversion.parts.operands import (
     onnx_scalar,
     openvino_scalar,
     positive_axis,
+    transposed,
 )
 from maxfold.passes.conversion.row import Row, both, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
@@ -38,13 +39,21 @@ def _reverse_sequence_to_openvino(site: OpenvinoSite) -> None:
 
 
 def _reverse_sequence_to_onnx(site: OnnxSite) -> None:
+    """ONNX has sequences along the first two axes only; others become these, and go back."""
     batch, time = (site.integer(name) for name in ("batch_axis", "seq_axis"))
-    if min(batch, time) < 0:
+    if min(batch, time) < 0 or {batch, time} != {0, 1}:
         batch, time = (positive_axis(axis, site.rank(0)) for axis in (batch, time))
-    if {batch, time} != {0, 1}:
-        raise UnsupportedError(f"its batch_axis {batch} and seq_axis {time} are not the first two axes")
-    operands = [site.input(0), int64_tensor(site, 1)]
-    site.result(site.add("ReverseSequence", operands, {"batch_axis": batch, "time_axis": time}))
+    if batch == time:
+        raise UnsupportedError(f"its batch_axis and its seq_axis are both {batch}")
+    lengths = int64_tensor(site, 1)
+    if {batch, time} == {0, 1}:
+        operands = [site.input(0), lengths]
+        site.result(site.add("ReverseSequence", operands, {"batch_axis": batch, "time_axis": time}))
+        return
+    order = [batch, time, *(axis for axis in range(site.rank(0)) if axis not in (batch, time))]
+    moved = transposed(site, site.input(0), order)
+    reversed_ones = site.add("ReverseSequence", [moved, lengths], {"batch_axis": 0, "time_axis": 1})
+    site.result(transposed(site, reversed_ones, [order.index(axis) for axis in range(len(order))]))
 
 
 def _reverse_to_onnx(site: OnnxSite) -> None:
@@ -126,7 +135,7 @@ ROWS: tuple[Row, ...] = (
         "ReverseSequence-1",
         _reverse_sequence_to_openvino,
         _reverse_sequence_to_onnx,
-        limits="ONNX knows sequences along the first two axes only.",
+        limits="Sequences along other axes than the first two become these by a Transpose, and back.",
     ),
     *from_openvino("Reverse-1", "Slice", _reverse_to_onnx),
     *both(

@@ -26,11 +26,13 @@ BFLOAT16 FLOAT: Abs Acos Acosh Add ArgMax ArgMin Asin Asinh Atan Atanh AveragePo
  SpaceToDepth Sqrt  Sub Sum Tan Tanh Tile TopK Trilu Unique Where
 BOOL UINT8: DepthToSpace SpaceToDepth Where
 BOOL INT64: Unique
-INT8 INT32: Einsum NonZero Trilu
-UINT8 INT32: Einsum Trilu
+INT8 INT32: Einsum NonZero ReduceL1 ReduceMean ReduceProd ReduceSum Trilu
+UINT8 INT32: Einsum ReduceL1 ReduceMean ReduceProd ReduceSum Trilu
 UINT8 INT64: Unique
-INT16 INT32: ArgMax ArgMin Clip Einsum Max Min NonZero Pad Trilu Where
-UINT16 INT32: ArgMax ArgMin Clip Einsum Max Min NonZero Pad TopK Trilu Where
+INT16 INT32: ArgMax ArgMin Clip Einsum Max Min NonZero Pad ReduceL1 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+ Trilu Where
+UINT16 INT32: ArgMax ArgMin Clip Einsum Max Min NonZero Pad ReduceL1 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+ TopK Trilu Where
 INT16 INT64: Unique
 UINT16 INT64: Unique
 INT16 FLOAT: DepthToSpace SpaceToDepth

@@ -45,6 +45,9 @@ def built() -> dict[str, Any]:
         "Roll": opset7.roll(_parameter(3, 4), _constant([1, 2]), _constant([0, 1])),
         "SearchSorted": opset15.search_sorted(_parameter(2, 4), _parameter(2, 3)),
         "SegmentMax": opset16.segment_max(_parameter(3, 4), _constant([0, 0, 2]), _constant(4), "ZERO"),
+        "SparseFillEmptyRows": opset16.sparse_fill_empty_rows(
+            _parameter(2), _constant([3, 2]), _constant([[0, 0], [2, 1]]), opset1.constant(np.float32(1))
+        ),
         "SliceScatter": opset15.slice_scatter(
             _parameter(3, 4), _parameter(1, 4), *map(_constant, ([0], [1], [1], [0]))
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import openvino
@@ -13,7 +14,7 @@ import pytest
 
 from maxfold.optimizer import load, save
 from maxfold.optimizer.api import convert
-from tests.passes.conversion import bound, harness, judged
+from tests.passes.conversion import bound, built, harness, judged
 
 _BFLOAT16 = {
     "reversesequence_bfloat16", "einsum_batch_matmul_bfloat16", "einsum_sum_bfloat16", "einsum_transpose_bfloat16",
@@ -73,10 +74,21 @@ def test_reverse_sequence_to_onnx(batch: int, time: int, tmp_path: Path) -> None
     judged.assert_same_in_onnx([node], [x, lengths], values, tmp_path, rtol=0, atol=0)
 
 
-def test_other_axes_of_sequences_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize(("batch", "time"), [(0, 2), (2, 0), (1, 2), (2, 1), (-1, 0), (0, -1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.bool_])
+def test_other_axes_of_sequences(dtype: Any, batch: int, time: int, is_dynamic: bool, tmp_path: Path) -> None:
+    data = np.random.default_rng(0).integers(0, 2, (2, 3, 4)).astype(dtype)
+    lengths = np.random.default_rng(1).integers(1, data.shape[time] + 1, data.shape[batch]).astype(np.int32)
+    built.assert_converts(
+        lambda x, y: ov1.reverse_sequence(x, y, batch, time), [data, lengths], tmp_path, is_dynamic=is_dynamic
+    )
+
+
+def test_one_axis_for_batch_and_sequence_is_refused(tmp_path: Path) -> None:
     x = ov1.parameter([2, 2, 3], np.float32)
-    node = ov1.reverse_sequence(x, np.array([1, 2]), 0, 2)
-    judged.assert_refused_in_onnx([node], [x], tmp_path, "its batch_axis 0 and seq_axis 2 are not the first two axes")
+    node = ov1.reverse_sequence(x, np.array([1, 2]), 1, 1)
+    judged.assert_refused_in_onnx([node], [x], tmp_path, "its batch_axis and its seq_axis are both 1")
 
 
 _REVERSE = """<?xml version="1.0"?>

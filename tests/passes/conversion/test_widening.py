@@ -79,3 +79,10 @@ def test_bfloat16_is_rounded_once(make: Any, tmp_path: Path) -> None:
     assert not (bits & 0xFFFF).any()
     (expected,) = harness.run_openvino(tmp_path / "made.xml", inputs)
     np.testing.assert_allclose(found, expected, rtol=2**-7)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16])
+@pytest.mark.parametrize("make", [ov.reduce_sum, ov.reduce_mean, ov.reduce_prod, ov.reduce_max, ov.reduce_min])
+def test_reductions_of_small_integers(make: Any, dtype: Any, tmp_path: Path) -> None:
+    data = np.random.default_rng(0).integers(0, 4, (2, 3, 4)).astype(dtype)
+    assert_converts(lambda x, axes: make(x, axes, True), [data, np.array([1])], tmp_path, constants=[1])
