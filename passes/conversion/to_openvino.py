@@ -96,6 +96,7 @@ class _Walk:
             refusals.attempt_node(node, target, find, convert, self._prepared.source(node))
         if target.outer is not None and refusals.count != before:
             raise InsideError
+        target.list_names()
         drop_unread(scope, target)
 
     def _way(self, node: Node) -> ToOpenvino:

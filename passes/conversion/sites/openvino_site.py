@@ -33,6 +33,19 @@ class OpenvinoTarget(Target):
         self.nameless: Collection[Tensor] = nameless if outer is None else outer.nameless
         # What the inputs of a body stand for, but for those that it has of its own, which come first.
         self.captured: list[Tensor] = []
+        # Names that are to be listed at ports: many may be those of one tensor.
+        self._named: dict[Tensor, list[str]] = {}
+
+    def name(self, tensor: Tensor, name: str) -> None:
+        """Gives a tensor one more name."""
+        self._named.setdefault(tensor, []).append(escape_name(name))
+
+    def list_names(self) -> None:
+        """Lists the names of all tensors at their ports, when all are made."""
+        for tensor, names in self._named.items():
+            port = tensor.__dict__["port"]
+            port.names = join_names([*map(escape_name, split_names(port.names or "")), *names])
+        self._named.clear()
 
     def parameter(self, name: str, dtype: DType, shape: Sequence[object] | None) -> Variable:
         """A new input. `shape` is None for an unknown rank; what is no size in it stands for an unknown one."""
@@ -171,7 +184,7 @@ class OpenvinoSite(Site):
         port = tensor.__dict__.setdefault("port", _port(tensor))
         is_known = output not in self._target.nameless
         if is_known:
-            port.names = join_names([*map(escape_name, split_names(port.names or "")), escape_name(output.name)])
+            self._target.name(tensor, output.name)
         dtype, shape = self._view.dtype(output), self._view.shape(output)
         if dtype is not None and not isinstance(tensor, Constant):
             port.precision = precision(dtype)

@@ -11,12 +11,13 @@ import numpy as np
 import onnx
 import openvino
 import pytest
-from onnx import parser
+from onnx import TensorProto, helper, parser
 from openvino import opset13, opset16
 
 from maxfold.model import ModelError
 from maxfold.optimizer import load, optimize, save
 from maxfold.optimizer.api import convert
+from tests.effort import calls
 from tests.passes.conversion import harness
 
 ALIASES = {
@@ -229,3 +230,17 @@ def test_declared_shapes_hold_for_the_same_inputs_only(tmp_path: Path) -> None:
     save(convert(load(tmp_path / "changed.xml"), to="onnx"), tmp_path / "back.onnx")
     dims = onnx.load(tmp_path / "back.onnx").graph.output[0].type.tensor_type.shape.dim
     assert not any(dim.dim_value for dim in dims)
+
+
+def test_many_names_of_one_tensor_take_no_longer_each() -> None:
+    def work(count: int) -> int:
+        nodes = [helper.make_node("Identity", ["x"], [f"y{place}"]) for place in range(count)]
+        results = [helper.make_node("Relu", [f"y{place}"], [f"z{place}"]) for place in range(count)]
+        total = helper.make_node("Sum", [f"z{place}" for place in range(count)], ["o"])
+        values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("x", "o")]
+        graph = helper.make_graph([*nodes, *results, total], "g", values[:1], values[1:])
+        model = load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+        return calls(lambda: convert(model, to="openvino"))
+
+    work(10)
+    assert work(400) < 4.5 * work(100)
