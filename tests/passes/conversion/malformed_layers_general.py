@@ -23,6 +23,8 @@ def built() -> dict[str, Any]:
     spectrum, axes = _parameter(3, 4, 2), _constant([0])
     return {
         "Bucketize": opset3.bucketize(_parameter(4), _constant([0, 1]), "i64"),
+        "ConvertPromoteTypes": opset14.convert_promote_types(_parameter(2), _parameter(2, dtype=np.int8), True),
+        "FakeConvert": opset13.fake_convert(_parameter(2, 3), opset1.constant(np.float32([2]))),
         "EmbeddingBagOffsets": opset15.embedding_bag_offsets(table, places, offsets, _constant(0)),
         "EmbeddingBagOffsetsSum": opset3.embedding_bag_offsets_sum(table, places, offsets, _constant(0)),
         "EmbeddingBagPacked": opset15.embedding_bag_packed(table, bags),
