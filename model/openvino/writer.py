@@ -5,7 +5,6 @@ Layers keep the order, names, attributes and rt_info that they had; ids are numb
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from copy import deepcopy
 from itertools import chain
@@ -52,47 +51,46 @@ def write_openvino(model: Model, path: str | Path) -> int:
         raise ModelError(f"{target}: is the name of the weights' file; give the path of the .xml")
     guard_weights(model, target, target.with_suffix(".bin"))
     weights = Weights(model)
-    document = _document(model, weights)
 
-    def write_xml(file: BinaryIO) -> None:
-        write_all(file, document)
+    def write_document(file: BinaryIO) -> None:
+        for piece in _document(model, weights):
+            write_all(file, piece)
 
-    files = [(target.with_suffix(".bin"), weights.writer()), (target, write_xml)]
-    return write_files(files, [weights.nbytes, len(document)])
+    files = [(target.with_suffix(".bin"), weights.writer()), (target, write_document)]
+    return write_files(files, [weights.nbytes])
 
 
-def _document(model: Model, weights: Weights) -> bytes:
-    """The `.xml` file. A tree of all layers would take many times the memory of their text: each is text at once."""
+def _document(model: Model, weights: Weights) -> Iterator[bytes]:
+    """The `.xml` file in pieces. A tree of all layers would take many times the memory of their text."""
     net = model.net or Net(11, model.graph.name)
     own = {} if net.name is None else {"name": net.name}
     root = etree.Element("net", {**own, "version": str(net.version), **net.attributes})
     scope = _Scope(model.graph, weights)
-    written = io.BytesIO()
-    written.write(b"<?xml version='1.0' encoding='utf-8'?>\n")
-    written.write(etree.tostring(root, encoding="utf-8").removesuffix(b"/>") + b">\n")
-    for name, elements in (("layers", scope.layers()), ("edges", scope.edges())):
-        _write_children(written, name, elements)
+    yield b"<?xml version='1.0' encoding='utf-8'?>\n"
+    yield etree.tostring(root, encoding="utf-8").removesuffix(b"/>") + b">\n"
+    yield from _parent("layers", scope.layers())
+    yield from _parent("edges", scope.edges())
     for item in net.extra:
-        _write(written, deepcopy(item), 1)
-    written.write(b"</net>")
-    return written.getvalue()
+        yield _text(deepcopy(item), 1)
+    yield b"</net>"
 
 
-def _write_children(file: io.BytesIO, name: str, elements: Iterator[Element]) -> None:
+def _parent(name: str, elements: Iterator[Element]) -> Iterator[bytes]:
     """An element of the root and its children, of which one at a time is there as a tree."""
     first = next(elements, None)
     if first is None:
-        file.write(f"\t<{name}/>\n".encode())
+        yield f"\t<{name}/>\n".encode()
         return
-    file.write(f"\t<{name}>\n".encode())
+    yield f"\t<{name}>\n".encode()
     for element in chain((first,), elements):
-        _write(file, element, 2)
-    file.write(f"\t</{name}>\n".encode())
+        yield _text(element, 2)
+    yield f"\t</{name}>\n".encode()
 
 
-def _write(file: io.BytesIO, element: Element, level: int) -> None:
+def _text(element: Element, level: int) -> bytes:
     etree.indent(element, "\t", level=level)
-    file.write(b"\t" * level + etree.tostring(element, encoding="utf-8", with_tail=False) + b"\n")
+    text: bytes = etree.tostring(element, encoding="utf-8", with_tail=False)
+    return b"\t" * level + text + b"\n"
 
 
 class _Scope:
