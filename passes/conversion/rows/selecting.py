@@ -9,6 +9,7 @@ import numpy as np
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.parts.operands import (
+    INT64_MIN,
     cast,
     index_type,
     int64_tensor,
@@ -53,7 +54,14 @@ def _top_k_to_onnx(site: OnnxSite) -> None:
     axis = site.integer("axis")
     attributes = {"axis": axis, "largest": int(mode == "max"), "sorted": 1}
     count = int64_vector(site, 1)
-    values, indices = site.add("TopK", [site.input(0), count], attributes, outputs=2)
+    dtype, data = site.dtype(0), site.input(0)
+    is_widest = dtype is not None and dtype.name == "UINT64"
+    if is_widest:
+        # ONNX Runtime orders none of them: as signed ones without their first half they are in the same order.
+        data = site.add("Add", [cast(site, data, "UINT64", "INT64"), site.constant(INT64_MIN, "int64")])
+    values, indices = site.add("TopK", [data, count], attributes, outputs=2)
+    if is_widest:
+        values = cast(site, site.add("Sub", [values, site.constant(INT64_MIN, "int64")]), "INT64", "UINT64")
     if sort == "index":
         by_index = {"axis": axis, "largest": 0, "sorted": 1}
         indices, places = site.add("TopK", [indices, count], by_index, outputs=2)

@@ -1,10 +1,12 @@
 """Element types that ONNX Runtime computes an operator in another one for, which holds all of them.
 
 The operator of the wider type gives the same numbers: what is moved, chosen or compared stays what it is; sums and
-products of integers wrap around alike; and results of bfloat16 are rounded once. Source: the kernels that ONNX Runtime
-1.30 registers for its CPU, and ONNX's schemas, some of which have no bfloat16 in the operator sets that are written.
-float16 is left out, since ONNX Runtime inserts such casts for it, but for operators with a reduction, written with a +,
-whose kernels for it turn it down when they run.
+products of integers wrap around alike; and results of bfloat16 are rounded once. Only convolutions of integers are
+computed in float32, exact up to 2^24, as OpenVINO's CPU computes them.
+
+Source: the kernels that ONNX Runtime 1.32 registers for its CPU, and ONNX's schemas, some of which have no bfloat16 in
+the operator sets that are written. float16 is left out, since ONNX Runtime inserts such casts for it, but for operators
+with a reduction, written with a +, whose kernels for it turn it down when they run.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ UINT16 FLOAT: DepthToSpace SpaceToDepth
 INT32 DOUBLE: DepthToSpace SpaceToDepth
 UINT32 DOUBLE: DepthToSpace SpaceToDepth
 INT32 INT64: Unique
+INT32 FLOAT: Conv
 UINT32 INT64: ArgMax ArgMin CumSum Einsum NonZero ReduceMax ReduceMin ReduceProd ReduceSum TopK Trilu Unique
 UINT64 INT64: CumSum Einsum NonZero ReduceProd ReduceSum Trilu Where
 INT4 INT8: Expand Flatten Identity Pad Reshape Squeeze Unsqueeze

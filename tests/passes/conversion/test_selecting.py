@@ -13,7 +13,7 @@ import openvino.opset11 as ov11
 import openvino.opset16 as ov16
 import pytest
 
-from tests.passes.conversion import bound, harness, judged
+from tests.passes.conversion import bound, built, harness, judged
 
 _BFLOAT16 = {
     (way, case)
@@ -23,7 +23,6 @@ _BFLOAT16 = {
 _LIMITED = bound.both(
     {
         **dict.fromkeys(_BFLOAT16, "neither judge takes bfloat16 from Python"),
-        **{(way, "top_k_uint64"): "ONNX Runtime has no TopK of it" for way in ("onnx", "round")},
     }
 )
 
@@ -94,3 +93,13 @@ def test_one_hot_to_onnx(dtype: Any, mode: str | None, is_constant: bool, tmp_pa
     if mode == "normalize":
         expected[2, 0] = 5
     judged.assert_same_in_onnx([node], parameters, inputs, tmp_path, expected=[expected], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_the_largest_of_the_widest_integers(mode: str, tmp_path: Path) -> None:
+    values = np.array([3, 2**63, 2**64 - 1, 0, 2**63 - 1], np.uint64)
+    expected = np.sort(values)[::-1][:3] if mode == "max" else np.sort(values)[:3]
+    order = np.argsort(values)[::-1][:3] if mode == "max" else np.argsort(values)[:3]
+    built.assert_converts(
+        lambda x: ov11.topk(x, np.int64(3), 0, mode, "value", "i64"), [values], tmp_path, expected=[expected, order]
+    )

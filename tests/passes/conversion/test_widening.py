@@ -86,3 +86,8 @@ def test_bfloat16_is_rounded_once(make: Any, tmp_path: Path) -> None:
 def test_reductions_of_small_integers(make: Any, dtype: Any, tmp_path: Path) -> None:
     data = np.random.default_rng(0).integers(0, 4, (2, 3, 4)).astype(dtype)
     assert_converts(lambda x, axes: make(x, axes, True), [data, np.array([1])], tmp_path, constants=[1])
+
+
+@pytest.mark.parametrize("case", harness.cases_of("ConvInteger"), ids=lambda case: case.name)
+def test_convolutions_of_integers(case: harness.Case, tmp_path: Path) -> None:
+    harness.assert_close(harness.to_onnx(case, tmp_path), case.outputs, rtol=0, atol=0)
