@@ -30,6 +30,7 @@ from maxfold.passes.conversion.onnx_interface import (
     list_output,
     reserved_name,
 )
+from maxfold.passes.conversion.parts.normal_floats import codes_of
 from maxfold.passes.conversion.said_of_layers import interface_to_infos, layer_to_node
 from maxfold.passes.conversion.said_of_models import to_model
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite, OnnxTarget
@@ -144,7 +145,7 @@ class _Walk:
 
 
 def _constant(constant: Constant, target: OnnxTarget) -> None:
-    data = constant.data
+    data = codes_of(constant) or constant.data
     if data.dtype is None or data.dtype.onnx is None:
         raise UnsupportedError(f"its element type {data.dtype} does not exist in ONNX")
     wanted = target.type_of(data.dtype)

@@ -12,10 +12,6 @@ def drop_unread(scope: Graph, target: Target) -> None:
     What nothing reads in the source stays.
     """
     returned = frozenset(scope.outputs)
-    for constant in scope.constants:
-        made = target.tensors.get(constant)
-        if constant.outputs and made is not None and not made.outputs and constant not in returned:
-            del target.tensors[constant]
     held = {id(made) for source, made in target.tensors.items() if not source.outputs or source in returned}
     held.update(map(id, target.remembered.values()))
     nodes: list[Node] = []
@@ -25,5 +21,9 @@ def drop_unread(scope: Graph, target: Target) -> None:
             continue
         nodes.append(node)
     target.graph.nodes = nodes[::-1]
+    for constant in scope.constants:
+        made = target.tensors.get(constant)
+        if constant.outputs and made is not None and not made.outputs and constant not in returned:
+            del target.tensors[constant]
     kept = set(map(id, target.tensors.values()))
     target.graph.constants = [made for made in target.graph.constants if made.outputs or id(made) in kept]

@@ -7,6 +7,7 @@ from onnx import TensorProto
 from maxfold.model.dtypes import DTYPES, DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.pair import BROADCAST, broadcast_operands
+from maxfold.passes.conversion.parts.compressed_weights import dequantized
 from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.parts.tensors import scalar_like
 from maxfold.passes.conversion.row import Row, both, from_onnx, from_openvino, pair
@@ -18,10 +19,24 @@ _NAN = (
     "the result is open on both sides."
 )
 _OVERFLOW = "Integers wrap around in ONNX; OpenVINO's CPU saturates 8-bit ones and computes 64-bit ones in 32 bits."
+_WEIGHTS = (
+    "Weights stored in 8 or 4 bits, converted, less a zero point and times a scale become DequantizeLinear, where the "
+    "operator set has it for their types and blocks."
+)
 _IN_FLOAT = "OpenVINO's CPU computes integers in float32, exact up to 2^24."
 _PYTHON_DIVISION = "m_pythondiv"
 _NUMPY = {BROADCAST: "numpy"}
 _F32, _F64 = (next(dtype for dtype in DTYPES if dtype.openvino == name) for name in ("f32", "f64"))
+
+
+def _multiply_to_openvino(site: OpenvinoSite) -> None:
+    site.result(site.add("Multiply", site.inputs(), _NUMPY))
+
+
+def _multiply_to_onnx(site: OnnxSite) -> None:
+    operands = broadcast_operands(site)
+    weights = dequantized(site, *operands) if site.dtype(0) is _F32 else None
+    site.result(weights or site.add("Mul", operands))
 
 
 def _divide_to_openvino(site: OpenvinoSite) -> None:
@@ -119,7 +134,7 @@ def _squared_difference_to_onnx(site: OnnxSite) -> None:
 ROWS: tuple[Row, ...] = (
     *pair("Add", "Add-1", operands="broadcast", limits=_OVERFLOW),
     *pair("Sub", "Subtract-1", operands="broadcast", limits=_OVERFLOW),
-    *pair("Mul", "Multiply-1", operands="broadcast", limits=_OVERFLOW),
+    *both("Mul", "Multiply-1", _multiply_to_openvino, _multiply_to_onnx, limits=f"{_OVERFLOW} {_WEIGHTS}"),
     *both(
         "Div",
         "Divide-1",

@@ -9,7 +9,9 @@ from maxfold.model.dtypes import DType
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST, PDPD_AXIS
+from maxfold.passes.conversion.parts.compressed_weights import widened_weights
 from maxfold.passes.conversion.parts.forms import same_to_onnx
+from maxfold.passes.conversion.parts.normal_floats import decoded
 from maxfold.passes.conversion.parts.operands import shape_vector
 from maxfold.passes.conversion.parts.scalars import dtype_of, number_of
 from maxfold.passes.conversion.parts.tensors import is_used
@@ -18,6 +20,7 @@ from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
+_HALF, _SINGLE = (dtypes.from_openvino(name) for name in ("f16", "f32"))
 # The types whose casts ONNX saturates unless told otherwise, and OpenVINO never.
 _FLOAT8 = ("FLOAT8E4M3FN", "FLOAT8E5M2")
 _CAST_LIKE_OPSET, _SATURATE_OPSET = 15, 19
@@ -88,7 +91,12 @@ def _convert_to_onnx(site: OnnxSite) -> None:
     if to is None or to.onnx is None:
         raise UnsupportedError(f"ONNX has no {name}")
     to = site.type_of(to)
-    if site.dtype(0) is to:
+    weights = decoded(site, to)
+    if weights is None and (site.dtype(0), to) == (_HALF, _SINGLE):
+        weights = widened_weights(site, site.input(0))
+    if weights is not None:
+        site.result(weights)
+    elif site.dtype(0) is to:
         site.result(site.add("Identity", site.inputs()))
     else:
         site.result(site.add("Cast", site.inputs(), {"to": to.onnx, **_without_saturation(site, to)}))
