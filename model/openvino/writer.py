@@ -5,7 +5,7 @@ Layers keep the order, names, attributes and rt_info that they had; ids are numb
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from itertools import chain
 from pathlib import Path
@@ -65,26 +65,22 @@ def _document(model: Model, weights: Weights) -> Iterator[bytes]:
     net = model.net or Net(11, model.graph.name)
     own = {} if net.name is None else {"name": net.name}
     root = etree.Element("net", {**own, "version": str(net.version), **net.attributes})
-    scope = _Scope(model.graph, weights)
     yield b"<?xml version='1.0' encoding='utf-8'?>\n"
     yield etree.tostring(root, encoding="utf-8").removesuffix(b"/>") + b">\n"
-    yield from _parent("layers", scope.layers())
-    yield from _parent("edges", scope.edges())
-    for item in net.extra:
-        yield _text(deepcopy(item), 1)
+    yield from _Scope(model.graph, weights).text(net.extra, 1)
     yield b"</net>"
 
 
-def _parent(name: str, elements: Iterator[Element]) -> Iterator[bytes]:
-    """An element of the root and its children, of which one at a time is there as a tree."""
-    first = next(elements, None)
+def _parent(name: str, children: Iterator[bytes], level: int) -> Iterator[bytes]:
+    """The text of an element without attributes and its children, of which one at a time is there."""
+    indent = "\t" * level
+    first = next(children, None)
     if first is None:
-        yield f"\t<{name}/>\n".encode()
+        yield f"{indent}<{name}/>\n".encode()
         return
-    yield f"\t<{name}>\n".encode()
-    for element in chain((first,), elements):
-        yield _text(element, 2)
-    yield f"\t</{name}>\n".encode()
+    yield f"{indent}<{name}>\n".encode()
+    yield from chain((first,), children)
+    yield f"{indent}</{name}>\n".encode()
 
 
 def _text(element: Element, level: int) -> bytes:
@@ -100,40 +96,51 @@ class _Scope:
         self._graph, self._weights = graph, weights
         self._sources: dict[Tensor, tuple[int, str]] = {}
         self._pending: list[tuple[int, list[Tensor], list[str]]] = []
-
-    def layers(self) -> Iterator[Element]:
-        """All layers, each whole."""
-        graph, weights = self._graph, self._weights
+        results = _results(graph)
+        self._places = {id(result): place for place, result in enumerate(results)}
         entries: list[tuple[int, Any]] = [
             (_position(tensor.__dict__["parameter"], _FIRST), tensor) for tensor in graph.inputs
         ]
         entries += [(constant.position if constant.position >= 0 else _EARLY, constant) for constant in graph.constants]
         entries += [(node.position, node) for node in graph.nodes]
-        results = _results(graph)
         entries += [(_position(result, _LAST), result) for result in results]
-        entries.sort(key=lambda entry: entry[0])
-        places = {id(result): place for place, result in enumerate(results)}
-        for index, (_, item) in enumerate(entries):
+        self._items = [item for _, item in sorted(entries, key=lambda entry: entry[0])]
+
+    def text(self, extra: Iterable[Element], level: int) -> Iterator[bytes]:
+        """All that the element of the scope has in it."""
+        yield from _parent("layers", self._layers(level + 1), level)
+        yield from _parent("edges", (_text(edge, level + 1) for edge in self._edges()), level)
+        for item in extra:
+            yield _text(deepcopy(item), level)
+
+    def ids(self) -> tuple[list[str], list[str]]:
+        """The ids of the Parameter and Result layers, in the order of their file."""
+        results = [str(index) for index, item in enumerate(self._items) if isinstance(item, Result)]
+        others = (Constant, Node, Result)
+        return [str(index) for index, item in enumerate(self._items) if not isinstance(item, others)], results
+
+    def _layers(self, level: int) -> Iterator[bytes]:
+        graph, weights = self._graph, self._weights
+        for index, item in enumerate(self._items):
             element = etree.Element("layer")
             builder = _LayerBuilder(element, index, weights)
             if isinstance(item, Node):
-                self._node(builder, index, item)
-                if item.op in BODY_TYPES:
-                    _bodies(element, item, weights)
+                inputs, input_ids, output_ids = builder.node(item)
+                places = ((index, port) for port in output_ids)
+                self._sources.update(zip(item.outputs, places, strict=True))
+                self._pending.append((index, inputs, input_ids))
             elif isinstance(item, Result):
-                tensor = graph.outputs[places[id(item)]]
+                tensor = graph.outputs[self._places[id(item)]]
                 self._pending.append((index, [tensor], builder.result(item, tensor)))
             else:
                 port = builder.constant(item) if isinstance(item, Constant) else builder.parameter(item)
                 self._sources[item] = (index, port)
-            yield element
+            if isinstance(item, Node) and item.op in BODY_TYPES:
+                yield from _with_bodies(element, item, weights, level)
+            else:
+                yield _text(element, level)
 
-    def _node(self, builder: _LayerBuilder, index: int, node: Node) -> None:
-        inputs, input_ids, output_ids = builder.node(node)
-        self._sources.update((tensor, (index, port)) for tensor, port in zip(node.outputs, output_ids, strict=True))
-        self._pending.append((index, inputs, input_ids))
-
-    def edges(self) -> Iterator[Element]:
+    def _edges(self) -> Iterator[Element]:
         """All edges, in the order of the layers that they leave."""
         edges = [
             (*self._sources[tensor], index, port)
@@ -143,13 +150,6 @@ class _Scope:
         edges.sort(key=lambda edge: (edge[0], edge[2]))
         for edge in edges:
             yield etree.Element("edge", dict(zip(_EDGE, map(str, edge), strict=True)))
-
-
-def _add_scope(root: Element, graph: Graph, weights: Weights) -> None:
-    """Adds the layers and edges of a body."""
-    scope = _Scope(graph, weights)
-    for name, elements in (("layers", scope.layers()), ("edges", scope.edges())):
-        etree.SubElement(root, name).extend(elements)
 
 
 def _position(item: Parameter | Result, default: int) -> int:
@@ -320,31 +320,24 @@ def _own_id(tensor: Tensor, default: str) -> str:
     return default if port is None or port.port_id is None else port.port_id
 
 
-def _bodies(element: Element, node: Node, weights: Weights) -> None:
-    """Adds maps and bodies to a layer, where OpenVINO puts them: maps before the ports, bodies behind."""
-    ids: dict[str, tuple[list[str], list[str]]] = {}
-    for name in BODY_TYPES[node.op]:
-        body = node.attrs.get(name)
-        if not isinstance(body, Graph):
-            continue
-        root = etree.SubElement(element, name)
-        _add_scope(root, body, weights)
-        root.extend(deepcopy(item) for item in body.__dict__.get("extra", ()))
-        ids[name] = _layer_ids(root)
+def _with_bodies(element: Element, node: Node, weights: Weights, level: int) -> Iterator[bytes]:
+    """A layer with maps and bodies where OpenVINO puts them: maps before the ports, bodies behind."""
+    graphs = {name: node.attrs.get(name) for name in BODY_TYPES[node.op]}
+    bodies = {name: body for name, body in graphs.items() if isinstance(body, Graph)}
+    scopes = {name: _Scope(body, weights) for name, body in bodies.items()}
     place = next((index for index, item in enumerate(element) if item.tag in ("input", "output")), 0)
     for name in reversed(BODY_TYPES[node.op]):
         entries = node.attrs.get(name)
         if isinstance(entries, list):
             body_name = {"then_port_map": "then_body", "else_port_map": "else_body"}.get(name, "body")
-            element.insert(place, _map(name, entries, *ids[body_name]))
-
-
-def _layer_ids(root: Element) -> tuple[list[str], list[str]]:
-    """The ids of the Parameter and Result layers of a written body, in the order of its inputs and outputs."""
-    layers = root.find("layers")
-    parameters = [layer.get("id") for layer in layers if layer.get("type") == "Parameter"]
-    results = [layer.get("id") for layer in layers if layer.get("type") == "Result"]
-    return parameters, results
+            element.insert(place, _map(name, entries, *scopes[body_name].ids()))
+    # An empty child keeps the layer open.
+    etree.SubElement(element, "body")
+    head, _, tail = _text(element, level).rpartition(b"\t" * (level + 1) + b"<body/>\n")
+    yield head
+    for name, scope in scopes.items():
+        yield from _parent(name, scope.text(bodies[name].__dict__.get("extra", ()), level + 2), level + 1)
+    yield tail
 
 
 def _map(name: str, entries: list[PortMapEntry], parameters: list[str], results: list[str]) -> Element:
