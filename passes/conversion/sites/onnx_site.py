@@ -259,7 +259,11 @@ class OnnxSite(Site):
     def _is_default(self, name: str) -> bool:
         assert self._operation is not None
         known = self._operation.attributes.get(name)
-        return known is None or not known.is_read or known.is_default(self.node.attrs[name])
+        if known is not None and (known.is_read or known.is_default(self.node.attrs[name])):
+            return known.is_default(self.node.attrs[name])
+        # OpenVINO's reader passes over it, so that it computes nothing.
+        self._target.lose(f"the attribute {name!r} of {self.node.op}, which OpenVINO ignores", self.node.name)
+        return True
 
     def integer(self, name: str) -> int:
         """An integer attribute."""

@@ -114,9 +114,13 @@ def test_what_openvino_does_not_read(tmp_path: Path) -> None:
     openvino.serialize(openvino.Model([made], [x]), tmp_path / "made.xml")
     text = (tmp_path / "made.xml").read_text(encoding="utf-8")
     assert text.count('pad_mode="constant"') == 1
-    text = text.replace('pad_mode="constant"', 'pad_mode="constant" pad_value="7"')
+    text = text.replace('pad_mode="constant"', 'pad_mode="constant" pad_value="7" other="1"')
     (tmp_path / "made.xml").write_text(text, encoding="utf-8")
-    assert [node.op for node in convert(load(tmp_path / "made.xml"), to="onnx").nodes()] == ["Pad"]
+    converted = convert(load(tmp_path / "made.xml"), to="onnx")
+    assert [node.op for node in converted.nodes()] == ["Pad"]
+    assert [(item.what, item.count) for item in converted.lost] == [
+        (f"the attribute {name!r} of Pad, which OpenVINO ignores", 1) for name in ("other", "pad_value")
+    ]
 
 
 def test_missing_attributes_are_as_the_version_reads_them(tmp_path: Path) -> None:
