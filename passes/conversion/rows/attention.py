@@ -37,7 +37,7 @@ def _scale(site: OnnxSite) -> Tensor:
     if site.has_input(_SCALE):
         return onnx_scalar(site, _SCALE)
     shape, dtype = site.shape(_QUERY), dtype_of(site)
-    size = None if shape is None else shape[-1]
+    size = shape[-1] if shape else None
     if size is not None:
         return site.constant(1 / math.sqrt(size) if size else 1, dtype.numpy)
     width = cast(site, _size(site, _QUERY, -1), "INT64", dtype.name)
@@ -68,6 +68,8 @@ def _is_later(site: OnnxSite) -> Tensor:
 def _size(site: OnnxSite, index: int, axis: int) -> Tensor:
     """A dimension of an input."""
     shape = site.shape(index)
+    if shape is not None and not -len(shape) <= axis < len(shape):
+        raise UnsupportedError(f"its input {index} has {len(shape)} dimensions")
     known = None if shape is None else shape[axis]
     if known is not None:
         return site.constant(known, "int64")

@@ -11,6 +11,7 @@ from maxfold.passes.conversion.row import Row, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
 _CLASSES = 2
+_RANK = 3
 
 
 def _by_length_to_onnx(site: OnnxSite) -> None:
@@ -48,8 +49,7 @@ def _best(site: OnnxSite, data: Tensor) -> Tensor:
 
 def _last(site: OnnxSite) -> Tensor:
     """The number of the last class, which is the blank one."""
-    shape = site.shape(0)
-    count = None if shape is None else shape[_CLASSES]
+    count = site.sizes(0, _RANK)[_CLASSES]
     if count is not None:
         return _number(site, count - 1)
     sizes = site.add("Shape", [site.input(0)])

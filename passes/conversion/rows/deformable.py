@@ -62,6 +62,8 @@ def _unpool_to_openvino(site: OpenvinoSite) -> None:
         raise UnsupportedError(f"its kernel_shape {kernel} is none for {spatial} spatial dimensions")
     strides = list(site.attribute("strides") or [1] * spatial)
     pads = list(site.attribute("pads") or [0] * (2 * spatial))
+    if len(strides) != spatial or len(pads) != 2 * spatial:
+        raise UnsupportedError(f"its strides {strides} or pads {pads} are none for {spatial} spatial dimensions")
     own = shape_vector(site, site.input(0))
     places = [site.constant(values, "int64") for values in ([1] * spatial, strides)]
     rest = [size - pads[axis] - pads[axis + spatial] for axis, size in enumerate(kernel)]

@@ -58,10 +58,7 @@ def _to_onnx(site: OnnxSite) -> None:
 
 
 def _sizes(site: OnnxSite) -> _Sizes:
-    shapes = [site.shape(index) for index in (_BOXES, _SCORES, _PRIORS)]
-    if any(shape is None for shape in shapes):
-        raise UnsupportedError("the rank of an input is not known")
-    boxes, scores, priors = (shape or () for shape in shapes)
+    boxes, scores, priors = (site.sizes(index, rank) for index, rank in ((_BOXES, 2), (_SCORES, 2), (_PRIORS, 3)))
     numbers, length = priors[-1], scores[-1]
     if numbers is None or length is None:
         raise UnsupportedError("how many boxes it has is not known")
@@ -73,7 +70,7 @@ def _sizes(site: OnnxSite) -> _Sizes:
     labels = [label for label in range(classes) if label != background]
     if not labels:
         raise UnsupportedError("it has no class but the background, or no box")
-    top, keep = site.integer("top_k"), site.integers("keep_top_k")[0]
+    top, keep = site.integer("top_k"), next(iter(site.integers("keep_top_k")), 0)
     if keep == 0 or top == 0:
         raise UnsupportedError("its top_k or keep_top_k is 0")
     best = min(top, count) if top > 0 else count

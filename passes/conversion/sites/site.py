@@ -191,6 +191,13 @@ class Site:
             raise UnsupportedError(f"the rank of input {index} is not known")
         return len(shape)
 
+    def sizes(self, index: int, rank: int) -> Shape:
+        """The derived shape of an input of that rank. Raises `UnsupportedError` where it has another, or none that is
+        known."""
+        if self.rank(index) != rank:
+            raise UnsupportedError(f"its input {index} has {self.rank(index)} dimensions instead of {rank}")
+        return self.shape(index) or ()
+
     def kind(self, index: int) -> str:
         """The kind of an input's element type ("float", "int", ...). Raises `UnsupportedError` where unknown."""
         dtype = self.dtype(index)
