@@ -8,12 +8,17 @@ from maxfold.passes.conversion.pair import BROADCAST
 from maxfold.passes.conversion.parts.operands import openvino_slice, shape_vector
 from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.parts.tensors import per_channel, reshaped
-from maxfold.passes.conversion.parts.windows import check_kernel_shape, onnx_window
-from maxfold.passes.conversion.row import Row, from_onnx
+from maxfold.passes.conversion.parts.windows import check_kernel_shape, onnx_window, openvino_window
+from maxfold.passes.conversion.row import Row, both, from_onnx
 from maxfold.passes.conversion.rows.convolution import filter_shape
+from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
+from maxfold.passes.conversion.sites.site import Shape
 
 _NUMPY = {BROADCAST: "numpy"}
+_RANK = 4
+# Before it OpenVINO took nothing for what is next to a border.
+_FIRST_WITH_PADDING = 8
 
 
 def _deform_to_openvino(site: OpenvinoSite) -> None:
@@ -33,6 +38,39 @@ def _deform_to_openvino(site: OpenvinoSite) -> None:
     if site.has_input(3):
         result = site.add("Add", [result, per_channel(site, site.input(3), 4)], _NUMPY)
     site.result(result)
+
+
+def _deform_to_onnx(site: OnnxSite) -> None:
+    shape = filter_shape(site, 2)
+    if len(shape) != _RANK or any(size is None for size in shape):
+        raise UnsupportedError(
+            f"its filter of the shape {list(shape)} is not one of two spatial dimensions that are known"
+        )
+    if site.version < _FIRST_WITH_PADDING or not site.flag("bilinear_interpolation_pad"):
+        raise UnsupportedError("ONNX has no form without its bilinear_interpolation_pad")
+    if site.has_input(3) and site.shape(3) is None:
+        raise UnsupportedError("the rank of its mask is not known")
+    window = openvino_window(site, _RANK - 2)
+    groups, bent = site.integer("group"), site.integer("deformable_group")
+    _check_groups(site.shape(0), shape, groups, bent)
+    padding = window.onnx()
+    if "pads" not in padding or dtype_of(site).name not in ("FLOAT", "DOUBLE"):
+        raise UnsupportedError(f"automatic padding, or {dtype_of(site)}, is not covered")
+    operands = [site.input(0), site.input(2), site.input(1)]
+    if site.has_input(3):
+        operands += [site.omitted(), site.input(3)]
+    attributes = {
+        **padding, "dilations": window.dilations, "group": groups, "offset_group": bent,
+        "kernel_shape": [size or 0 for size in shape[2:]],
+    }  # fmt: skip
+    site.result(site.add("DeformConv", operands, attributes))
+
+
+def _check_groups(data: Shape | None, filters: Shape, groups: int, bent: int) -> None:
+    channels = None if data is None or len(data) != _RANK else data[1]
+    fits = groups > 0 and bent > 0 and (filters[0] or 0) % groups == 0
+    if not fits or (channels is not None and (channels % groups or channels % bent)):
+        raise UnsupportedError(f"its groups {groups} and {bent} do not divide its channels")
 
 
 def _check_offsets(site: OpenvinoSite) -> None:
@@ -92,12 +130,13 @@ def _scattered(site: OpenvinoSite, shape: Tensor) -> Tensor:
 
 
 ROWS: tuple[Row, ...] = (
-    *from_onnx(
+    *both(
         "DeformConv",
         "DeformableConvolution-8",
         _deform_to_openvino,
+        _deform_to_onnx,
         tolerance="1e-4 relative, 1e-5 absolute",
-        limits="Of two spatial dimensions.",
+        limits="Of two spatial dimensions. Back only with bilinear_interpolation_pad, from operator set 19 on.",
     ),
     *from_onnx(
         "MaxUnpool",

@@ -107,6 +107,9 @@ def _scattered(site: OpenvinoSite, part: Tensor) -> Tensor:
 
 def _pad_to_onnx(site: OnnxSite) -> None:
     mode = site.text("pad_mode").lower()
+    if mode == "symmetric":
+        site.result(_mirrored(site))
+        return
     if mode not in _MODES:
         raise UnsupportedError(f"its pad_mode {mode!r} does not exist in ONNX")
     operands = [site.input(0), _pads(site)]
@@ -114,6 +117,34 @@ def _pad_to_onnx(site: OnnxSite) -> None:
         operands.append(onnx_scalar(site, 3))
     attributes: dict[str, Any] = {} if mode == "constant" else {"mode": mode}
     site.result(site.add("Pad", operands, attributes))
+
+
+def _mirrored(site: OnnxSite) -> Tensor:
+    """The border is repeated, unlike in ONNX's mode reflect: what to take of each axis is counted."""
+    pads = [site.integers_of(index, what) for index, what in ((1, "its pads before"), (2, "its pads behind"))]
+    data, shape = site.input(0), site.shape(0)
+    if shape is None or {len(item) for item in pads} != {len(shape)}:
+        raise UnsupportedError("the rank of its data is not known, or not the number of its pads")
+    for axis, (size, before, behind) in enumerate(zip(shape, *pads, strict=True)):
+        if min(before, behind) < 0 or (size is not None and max(before, behind) > size):
+            raise UnsupportedError(f"its pads {before} and {behind} of axis {axis} are not covered")
+        if before or behind:
+            data = site.add("Gather", [data, _mirror(site, axis, before, behind)], {"axis": axis})
+    return data
+
+
+def _mirror(site: OnnxSite, axis: int, before: int, behind: int) -> Tensor:
+    """The places along an axis, there and back."""
+    size = (site.shape(0) or ())[axis]
+    if size is not None:
+        places = [*range(before - 1, -1, -1), *range(size), *range(size - 1, size - 1 - behind, -1)]
+        return site.constant(places, "int64")
+    length = site.add("Gather", [site.add("Shape", [site.input(0)]), site.constant(axis, "int64")])
+    own = site.add("Range", [site.constant(0, "int64"), length, site.constant(1, "int64")])
+    back = site.add("Sub", [length, site.constant(list(range(1, behind + 1)), "int64")])
+    parts = [*([site.constant(list(range(before - 1, -1, -1)), "int64")] if before else []), own]
+    joined: Tensor = site.add("Concat", [*parts, *([back] if behind else [])], {"axis": 0})
+    return joined
 
 
 def _pads(site: OnnxSite) -> Tensor:
@@ -130,6 +161,7 @@ ROWS: tuple[Row, ...] = (
         "Pad-1",
         _pad_to_openvino,
         _pad_to_onnx,
-        limits="ONNX has no mode symmetric, OpenVINO no mode wrap. A value computed at run time becomes a Select.",
+        limits="ONNX has no mode symmetric, which becomes a Gather along each axis, OpenVINO no mode wrap. A value "
+        "computed at run time becomes a Select.",
     ),
 )

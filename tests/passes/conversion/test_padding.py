@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino
 import openvino.opset1 as ov1
 import openvino.opset12 as ov12
 import pytest
@@ -79,10 +80,12 @@ def test_pad_without_a_value_to_onnx(tmp_path: Path) -> None:
     judged.assert_same_in_onnx([node], [x], [judged.floats(3)], tmp_path, rtol=0, atol=0)
 
 
-def test_symmetric_padding_is_refused(tmp_path: Path) -> None:
-    x = ov12.parameter([3], np.float32)
-    node = ov12.pad(x, np.array([1]), np.array([1]), "symmetric")
-    judged.assert_refused_in_onnx([node], [x], tmp_path, "its pad_mode 'symmetric' does not exist in ONNX")
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize(("before", "behind"), [([0, 1], [0, 2]), ([2, 0], [1, 4]), ([0, 0], [0, 0]), ([2, 4], [2, 4])])
+def test_symmetric_padding(before: list[int], behind: list[int], is_open: bool, tmp_path: Path) -> None:
+    x = openvino.op.Parameter(openvino.Type.f32, openvino.PartialShape([-1, -1] if is_open else [2, 4]))
+    node = ov12.pad(x, np.array(before), np.array(behind), "symmetric")
+    judged.assert_same_in_onnx([node], [x], [judged.floats(2, 4)], tmp_path, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(("pads", "is_refused"), [([0, 0, 0, 0], False), ([1, 0, 1, 0], True)])

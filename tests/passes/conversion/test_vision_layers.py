@@ -22,9 +22,12 @@ def parameter(*shape: int, dtype: Any = np.float32) -> Any:
     return Parameter(openvino.Type(dtype), openvino.PartialShape(list(shape)))
 
 
-def same(node: Any, inputs: list[Any], values: list[Any], folder: Path, tolerance: float = 1e-5) -> list[str]:
+def same(
+    node: Any, inputs: list[Any], values: list[Any], folder: Path, tolerance: float = 1e-5, opset: int = 17
+) -> list[str]:
     """The operators of the ONNX model that gives the same."""
-    model = assert_same_in_onnx([Result(node.output(0))], inputs, values, folder, rtol=tolerance, atol=tolerance / 10)
+    results = [Result(node.output(0))]
+    model = assert_same_in_onnx(results, inputs, values, folder, opset=opset, rtol=tolerance, atol=tolerance / 10)
     return [item.op_type for item in model.graph.node]
 
 
@@ -151,3 +154,32 @@ def test_roi_align_otherwise(mode: str, aligned: str, tmp_path: Path) -> None:
     operands = [parameter(1, 3, 12, 14), parameter(4, 4), parameter(4, dtype=np.int32)]
     node = ov9.roi_align(*operands, 3, 2, 2, 0.5, mode, aligned)
     assert_refused_in_onnx([Result(node.output(0))], operands, tmp_path, "ONNX Runtime computes its mode 'max'")
+
+
+@pytest.mark.parametrize("has_mask", [False, True])
+@pytest.mark.parametrize(("groups", "bent"), [(1, 1), (2, 1), (1, 2)])
+@pytest.mark.parametrize(("strides", "pads", "dilations"), [([1, 1], [0, 0], [1, 1]), ([2, 1], [1, 2], [1, 2])])
+def test_deformable_convolution(
+    strides: list[int], pads: list[int], dilations: list[int], groups: int, bent: int, has_mask: bool, tmp_path: Path
+) -> None:
+    kernel, sizes = (3, 2), (7, 8)
+    spans = [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
+    out = [(size + 2 * pad - span) // stride + 1
+           for size, pad, span, stride in zip(sizes, pads, spans, strides, strict=True)]  # fmt: skip
+    count = bent * kernel[0] * kernel[1]
+    values = [floats(2, 4, *sizes), 2 * floats(2, 2 * count, *out, seed=1)]
+    values += [np.abs(floats(2, count, *out, seed=2))] if has_mask else []
+    operands = [parameter(-1, *value.shape[1:]) for value in values]
+    filters = ov8.constant(floats(6, 4 // groups, *kernel, seed=3))
+    mask = operands[2] if has_mask else None
+    node = ov8.deformable_convolution(
+        operands[0], operands[1], filters, strides, pads, pads, dilations, mask, "explicit", groups, bent, True
+    )
+    assert "DeformConv" in same(node, operands, values, tmp_path, 1e-4, 19)
+
+
+def test_deformable_convolution_without_its_padding(tmp_path: Path) -> None:
+    operands = [parameter(1, 4, 7, 8), parameter(1, 12, 5, 7)]
+    filters = ov8.constant(floats(6, 4, 3, 2))
+    node = ov8.deformable_convolution(*operands, filters, [1, 1], [0, 0], [0, 0], [1, 1])
+    assert_refused_in_onnx([Result(node.output(0))], operands, tmp_path, "without its bilinear_interpolation_pad")
