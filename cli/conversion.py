@@ -93,6 +93,8 @@ class ConversionWork(Work):
             chosen["ir_version"] = int(options.ir_version)
         if options.opset is not None and model.format == IR:
             chosen["opset"] = options.opset
+        if options.fake_quantize is not None and model.format == IR:
+            chosen["fake_quantize"] = options.fake_quantize
         try:
             return convert(model, to=OTHER_FORMAT[model.format], **chosen)
         except ConversionError as error:

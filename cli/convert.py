@@ -22,6 +22,7 @@ def convert(
     to_format: given.ConvertTo = None,
     opset: given.ConvertOpset = None,
     ir_version: given.IrVersion = None,
+    fake_quantize: given.FakeQuantize = None,
     optimize: given.Optimize = None,
     explain: given.Explain = None,
     report: given.ReportFile = None,
@@ -43,7 +44,8 @@ def convert(
         "output": output, "out-dir": out_dir, "dry-run": dry_run, "verify": verify, "dim": dim,
         "input-shape": input_shape, "verify-dim": verify_dim,
         "external-data": external_data, "jobs": jobs, "from": from_format, "to": to_format, "opset": opset,
-        "ir-version": ir_version, "optimize": optimize, "explain": explain, "report": report, "json": json,
+        "ir-version": ir_version, "fake-quantize": fake_quantize,
+        "optimize": optimize, "explain": explain, "report": report, "json": json,
         "quiet": quiet, "verbose": verbose,
     }  # fmt: skip
     options = resolve_convert(flags)

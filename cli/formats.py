@@ -95,5 +95,7 @@ def _check_options(targets: set[str], options: OptimizeOptions) -> None:
         raise CommandError(
             "--ir-version is for OpenVINO IR, and the result is ONNX; --opset says which version of that"
         )
+    if isinstance(options, ConvertOptions) and options.fake_quantize is not None and ONNX not in targets:
+        raise CommandError("--fake-quantize is for ONNX, and the result is OpenVINO IR, which has it; leave it out")
     if options.external_data == "never" and IR in targets:
         raise CommandError("--external-data never is for ONNX: an OpenVINO IR always has its weights in a .bin file")

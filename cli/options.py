@@ -56,6 +56,7 @@ _CONVERT_KINDS: dict[str, values.Kind] = {
     "to": values.choice("onnx", "openvino"),
     "optimize": values.switch,
     "ir-version": values.choice("10", "11"),
+    "fake-quantize": values.choice("integers", "composed"),
 }  # fmt: skip
 
 # A flag also wins over a setting of another name that contradicts it.
@@ -128,6 +129,7 @@ class ConvertOptions(OptimizeOptions):
 
     optimize: bool = True
     ir_version: str | None = None
+    fake_quantize: str | None = None
 
 
 def resolve_convert(flags: Mapping[str, object]) -> ConvertOptions:

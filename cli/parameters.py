@@ -198,6 +198,15 @@ IrVersion = Annotated[
         help="The version of OpenVINO IR to write; default 11.",
     ),
 ]  # fmt: skip
+FakeQuantize = Annotated[
+    _Text,
+    typer.Option(
+        "--fake-quantize", metavar="FORM", rich_help_panel=_WRITING,
+        autocompletion=complete_choice("integers", "composed"),
+        help="What FakeQuantize becomes in ONNX: integers, operators of 8 bits where they fit (the default), or "
+        "composed, what OpenVINO's CPU computes.",
+    ),
+]  # fmt: skip
 Optimize = Annotated[
     _Switch,
     typer.Option(

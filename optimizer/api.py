@@ -130,12 +130,16 @@ def _replace(model: onnx.ModelProto, new: onnx.ModelProto) -> None:
     model.MergeFrom(new)
 
 
-def convert(model: Model, *, to: str, opset: int | None = None, ir_version: int = 11) -> Model:
+def convert(
+    model: Model, *, to: str, opset: int | None = None, ir_version: int = 11, fake_quantize: str = "integers"
+) -> Model:
     """A new model in the other format; the given one stays as it is, and weights stay in its files.
 
     `to` is "openvino" or "onnx". `opset` is the version of ONNX's operator set to write: by default 17, or the lowest
-    above it that the model needs, which `opset_reason` of the new model explains. `ir_version` is 10 or 11. What the
-    file says beside its graph and has no place in the other format is in `lost` of the new model.
+    above it that the model needs, which `opset_reason` of the new model explains. `ir_version` is 10 or 11.
+    `fake_quantize` says what a FakeQuantize becomes in ONNX: "integers" is QuantizeLinear and DequantizeLinear where
+    its range is one of integers of 8 bits, which runtimes compute in 8 bits, "composed" what OpenVINO's CPU computes.
+    What the file says beside its graph and has no place in the other format is in `lost` of the new model.
     Raises `ConversionError` (a `ModelError`) that names everything that cannot be converted.
     """
     require_model("convert", model)
@@ -153,4 +157,6 @@ def convert(model: Model, *, to: str, opset: int | None = None, ir_version: int 
         return convert_to_openvino(model, TABLE, ir_version=ir_version)
     if opset is not None and not OPSETS[0] <= opset <= OPSETS[1]:
         raise ModelError(f"operator sets {OPSETS[0]} to {OPSETS[1]} can be written, not {opset}")
-    return convert_to_onnx(model, TABLE, opset=opset)
+    if fake_quantize not in ("integers", "composed"):
+        raise ModelError(f"FakeQuantize becomes 'integers' or 'composed', not {fake_quantize!r}")
+    return convert_to_onnx(model, TABLE, opset=opset, composes_steps=fake_quantize == "composed")

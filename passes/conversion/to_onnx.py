@@ -48,16 +48,17 @@ if TYPE_CHECKING:
 DEFAULT_OPSET = 17
 
 
-def convert_to_onnx(model: Model, table: Table, *, opset: int | None = None) -> Model:
+def convert_to_onnx(model: Model, table: Table, *, opset: int | None = None, composes_steps: bool = False) -> Model:
     """A new model in ONNX's dialect; constants stay where they are.
 
     Where `opset` is None it is the default, or the lowest above that with which everything can be converted; the model
-    says what asked for it. Raises `ConversionError` naming everything that cannot be converted.
+    says what asked for it. With `composes_steps` FakeQuantize is computed as OpenVINO's CPU does also where integers of
+    8 bits would say it. Raises `ConversionError` naming everything that cannot be converted.
     """
     chosen, reason = DEFAULT_OPSET if opset is None else opset, ""
     while True:
         try:
-            made = _converted(model, table, chosen)
+            made = _converted(model, table, chosen, composes_steps=composes_steps)
         except ConversionError as error:
             if opset is not None or error.opset is None or error.opset <= chosen:
                 raise
@@ -69,11 +70,12 @@ def convert_to_onnx(model: Model, table: Table, *, opset: int | None = None) -> 
         return made
 
 
-def _converted(model: Model, table: Table, opset: int) -> Model:
+def _converted(model: Model, table: Table, opset: int, *, composes_steps: bool) -> Model:
     check_model(model)
     refusals = Refusals("ONNX")
     graph = model.graph
-    target = OnnxTarget(graph.name or "model", opset, widens_half=is_version_10(model))
+    name, widens_half = graph.name or "model", is_version_10(model)
+    target = OnnxTarget(name, opset, widens_half=widens_half, composes_steps=composes_steps)
     shapes = shapes_of(model.net)
     # Names of inputs never change: outputs come second.
     for tensor in graph.inputs:

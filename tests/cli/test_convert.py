@@ -135,6 +135,8 @@ MISTAKES = [
     (["-o", "-"], "-o -: an OpenVINO IR is two files, which no stream can hold; give -o OUTPUT.xml"),
     (["-o", "x.xml", "--opset", "17"],
      "--opset is for ONNX, and the result is OpenVINO IR, which has none; leave it out"),
+    (["-o", "x.xml", "--fake-quantize", "composed"],
+     "--fake-quantize is for ONNX, and the result is OpenVINO IR, which has it; leave it out"),
     (["-o", "x.xml", "--ir-version", "9"], "--ir-version must be 10 or 11, not '9'; try 'maxfold convert --help'"),
     (["-o", "x.xml", "--external-data", "never"],
      "--external-data never is for ONNX: an OpenVINO IR always has its weights in a .bin file"),

@@ -27,6 +27,7 @@ _Linear = tuple[_Floats, NDArray[Any], int | None]
 _LEVELS = 256
 # How far a zero point may be from an integer: each element then differs by as much of a step.
 _NEAR_INTEGER = 1e-3
+_HALVES = "how FakeQuantize rounds next to half a step, a few of a million elements"
 _STORED = ("UINT8", "INT8")
 _OPERANDS = ("input_low", "input_high", "output_low", "output_high")
 
@@ -79,8 +80,11 @@ def _of_constant_range(site: OnnxSite, x: Tensor, found: _Range, levels: int) ->
     weights = _stored_weights(site, x, found, levels)
     if weights is not None:
         return weights
-    parameters = _linear(site, found) if levels == _LEVELS else None
-    return _composed(site, x, found, levels) if parameters is None else _quantized(site, x, *parameters)
+    parameters = _linear(site, found) if levels == _LEVELS and not site.composes_steps else None
+    if parameters is None:
+        return _composed(site, x, found, levels)
+    site.lose(_HALVES, site.node.name)
+    return _quantized(site, x, *parameters)
 
 
 def _constant_range(site: OnnxSite) -> _Range | None:

@@ -39,11 +39,21 @@ _FLOAT = next(dtype for dtype in DTYPES if dtype.name == "FLOAT")
 class OnnxTarget(Target):
     """An ONNX graph under construction, of which types are derived. Its inputs come first."""
 
-    def __init__(self, name: str, opset: int, outer: OnnxTarget | None = None, *, widens_half: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        opset: int,
+        outer: OnnxTarget | None = None,
+        *,
+        widens_half: bool = False,
+        composes_steps: bool = False,
+    ) -> None:
         super().__init__(name, outer)
         self.opset = opset
         # Whether what the source has in half precision is in single, as where it only stores numbers in it.
         self.widens_half: bool = widens_half if outer is None else outer.widens_half
+        # Whether steps of FakeQuantize are computed as OpenVINO's CPU does, not by operators of integers.
+        self.composes_steps: bool = composes_steps if outer is None else outer.composes_steps
         self._remembered: dict[str, Tensor] = {}
         self.imports = [onnx.helper.make_opsetid("", opset)]
         self._around = outer
@@ -192,6 +202,11 @@ class OnnxSite(Site):
     def opset(self) -> int:
         """The version of ONNX's operator set that is written."""
         return self._target.opset
+
+    @property
+    def composes_steps(self) -> bool:
+        """Whether steps of FakeQuantize are computed as OpenVINO's CPU does, not by operators of integers."""
+        return self._target.composes_steps
 
     def type_of(self, dtype: DType) -> DType:
         """The element type that a tensor of the source has in the target."""

@@ -12,6 +12,9 @@ import openvino.opset13 as ov
 import pytest
 from openvino.op import Parameter, Result
 
+from maxfold.model import ModelError
+from maxfold.optimizer import load, save
+from maxfold.optimizer.api import convert
 from tests.passes.conversion import harness
 from tests.passes.conversion.judged import assert_refused_in_onnx, assert_same_in_onnx, converted_to_onnx, floats
 
@@ -47,6 +50,29 @@ def assert_same(
 
 def ends(*values: Any) -> list[Any]:
     return [ov.constant(np.asarray(value, np.float32)) for value in values]
+
+
+def test_composed_everywhere(tmp_path: Path) -> None:
+    """What OpenVINO's CPU computes of known shapes to the last step, next to half a step too; the other form says that
+    it may not."""
+    x = Parameter(openvino.Type.f32, openvino.PartialShape([1, 4096]))
+    ends = [ov.constant(np.float32(value)) for value in (-1.27, 1.28)]
+    node = ov.fake_quantize(x, *ends, *ends, 256)
+    openvino.serialize(openvino.Model([node.output(0)], [x]), tmp_path / "m.xml")
+    steps = (np.arange(4096) % 255 - 127 + 0.5).astype(np.float32) * np.float32(0.01)
+    (expected,) = harness.run_openvino(tmp_path / "m.xml", [steps.reshape(1, -1)])
+    made = convert(load(tmp_path / "m.xml"), to="onnx", fake_quantize="composed")
+    save(made, tmp_path / "m.onnx")
+    (found,) = harness.run_onnx(tmp_path / "m.onnx", [steps.reshape(1, -1)])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    assert not made.lost
+    quantized = convert(load(tmp_path / "m.xml"), to="onnx")
+    assert {node.op for node in quantized.graph.nodes} == {"QuantizeLinear", "DequantizeLinear"}
+    assert [item.what for item in quantized.lost] == [
+        "how FakeQuantize rounds next to half a step, a few of a million elements"
+    ]
+    with pytest.raises(ModelError, match="FakeQuantize becomes 'integers' or 'composed', not 'other'"):
+        convert(load(tmp_path / "m.xml"), to="onnx", fake_quantize="other")
 
 
 @pytest.mark.parametrize(
