@@ -11,6 +11,7 @@ from maxfold.optimizer.runtimes import Dim, Port
 # Axes of an image beside the batch: channels and two or three in space.
 _IMAGE_RANKS = (4, 5)
 _STATE_RANK = 3
+_MOST_OF_VOLUMES = 64
 _CHANNELS = (1, 2, 3, 4)
 _BATCH_NAME = re.compile(r"(^|_)(batch(_?size)?|bs|n|b)$", re.IGNORECASE)
 _TERM = re.compile(r"\s*([+*])\s*")
@@ -61,7 +62,10 @@ def _size(dim: Dim, axis: int, dims: Sequence[Dim], sizes: Sizes) -> int:
     if len(dims) not in _IMAGE_RANKS:
         return sizes.other
     is_last = isinstance(dims[-1], int) and dims[-1] in _CHANNELS and not isinstance(dims[1], int)
-    return sizes.space if is_last or axis > 1 else sizes.channels
+    if not is_last and axis == 1:
+        return sizes.channels
+    # Volumes of that many elements a side would take gigabytes.
+    return sizes.space if len(dims) == _IMAGE_RANKS[0] else min(sizes.space, _MOST_OF_VOLUMES)
 
 
 def _bounded(port: Port, axis: int, size: int) -> int:

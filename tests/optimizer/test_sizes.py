@@ -28,6 +28,7 @@ def port(name: str, *shape: Dim, dtype: str = "FLOAT") -> Port:
         ((None, 3, None, None), [2, 3, 64, 64]),
         ((None, None, None, 3), [2, 64, 64, 3]),
         ((None, None, None, None), [2, 3, 64, 64]),
+        ((None, 1, None, None, None), [2, 1, 64, 64, 64]),
         (("batch", "sequence", 80), [2, 8, 80]),
         ((2, None, 128), [2, 2, 128]),
         (("sequence", "batch_size", 80), [2, 2, 80]),
@@ -37,6 +38,11 @@ def port(name: str, *shape: Dim, dtype: str = "FLOAT") -> Port:
 )
 def test_kinds_of_axes(shape: tuple[Dim, ...], drawn: list[int]) -> None:
     assert drawn_shape(port("x", *shape), CHOICE, {}, 2) == drawn
+
+
+def test_volumes_stay_small() -> None:
+    shapes = [drawn_shape(port("x", None, None, None, None, None), sizes, {}, 2) for sizes in SIZES]
+    assert max(max(shape[2:]) for shape in shapes) == 64
 
 
 def test_a_symbol_has_one_size() -> None:
