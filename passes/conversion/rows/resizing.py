@@ -219,7 +219,8 @@ _LIMITS = (
     "From ONNX, exclude_outside, half_pixel_symmetric, tf_crop_and_resize, and align_corners where sizes may not be "
     "whole become products with matrices of weights, in which what is not finite spreads along its axes; for nearest "
     "they are refused. antialias, keep_aspect_ratio_policy and padding are refused, and so are the modes "
-    "bilinear_pillow, bicubic_pillow and simple."
+    "bilinear_pillow, bicubic_pillow and simple, and round_prefer_ceil of asymmetric coordinates, by which OpenVINO "
+    "takes other elements half-way between two."
 )
 
 ROWS: tuple[Row, ...] = (
