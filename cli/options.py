@@ -155,7 +155,7 @@ def resolve(flags: Mapping[str, object], settings: Settings) -> OptimizeOptions:
         checked = _setting(name, value, settings)
         if name not in chosen and name not in overruled:
             chosen[name] = checked
-    _check_passes(chosen, given, settings)
+    _check_names(chosen, given, settings)
     arguments: dict[str, Any] = {_field(name): value for name, value in chosen.items()}
     return OptimizeOptions(**arguments, settings=settings.path)
 
@@ -184,18 +184,15 @@ def _setting(name: str, value: object, settings: Settings) -> object:
         raise CommandError(f"{settings.label} {name} must be {error}, not {value!r}; correct it there") from None
 
 
-def _check_passes(chosen: Mapping[str, Any], given: Mapping[str, object], settings: Settings) -> None:
-    """Names of passes are checked before any file is read."""
-    wanted = [(key, name) for key in ("passes", "skip") for name in chosen.get(key, ())]
+def _check_names(chosen: Mapping[str, Any], given: Mapping[str, object], settings: Settings) -> None:
+    """Names of passes and operators are checked before any file is read."""
+    wanted = [(key, name) for key in ("passes", "skip", "expand") for name in chosen.get(key, ())]
     if not wanted:
         return
-    from maxfold.optimizer import catalogue
+    from maxfold.optimizer.known_names import why_no_operator, why_no_pass
 
-    known = [entry.name for entry in catalogue()]
     for key, name in wanted:
-        if name in known:
-            continue
-        where = f"--{key}" if key in given else f"{settings.label} {key}"
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "'maxfold passes' lists them"
-        raise CommandError(f"{where}: {name!r} is not a pass; {hint}")
+        reason = why_no_operator(name) if key == "expand" else why_no_pass(name, "'maxfold passes' lists them")
+        if reason is not None:
+            where = f"--{key}" if key in given else f"{settings.label} {key}"
+            raise CommandError(f"{where}: {reason}")

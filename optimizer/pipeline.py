@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from maxfold.model import Model, ModelError
 from maxfold.model.declarations import forget_contradicted
 from maxfold.model.edit import Edit
 from maxfold.model.view import Math
+from maxfold.optimizer.known_names import why_no_operator, why_no_pass
 from maxfold.optimizer.report import PassReport, Report
 from maxfold.passes import CATALOGUE, DeclineRecord, Pass, PassResult, Progress, kernels
 from maxfold.passes.driver import RuleGroup, RulePass
@@ -62,14 +62,13 @@ def folded_operators() -> tuple[FoldingInfo, ...]:
 
 
 def select_passes(passes: Sequence[str] | None, skip: Iterable[str], options: Mapping[str, Any]) -> list[Pass]:
-    """The passes to run, with those of `options` that are theirs. Raises `ModelError` for a name that is none."""
-    known = [entry.name for entry in CATALOGUE]
+    """The passes to run, with those of `options` that are theirs. Raises `ModelError` for a name that
+    is none."""
     skipped = set(skip)
     for name in (*(passes or ()), *skipped):
-        if name not in known:
-            close = difflib.get_close_matches(name.lower(), known, 1)
-            hint = f"did you mean {close[0]!r}?" if close else "catalogue() lists them"
-            raise ModelError(f"{name!r} is not a pass; {hint}")
+        _raise_if(why_no_pass(name))
+    for name in options.get("expand", ()):
+        _raise_if(why_no_operator(name))
     chosen = [entry for entry in CATALOGUE if (passes is None or entry.name in passes) and entry.name not in skipped]
     # An operator that is to be expanded is not made again of its parts.
     chosen = [entry for entry in chosen if entry.makes.isdisjoint(options.get("expand", ()))]
@@ -80,6 +79,11 @@ def select_passes(passes: Sequence[str] | None, skip: Iterable[str], options: Ma
         own = {field.name for field in fields(entry)}
         selected.append(entry(**{name: value for name, value in options.items() if name in own}))
     return selected
+
+
+def _raise_if(reason: str | None) -> None:
+    if reason is not None:
+        raise ModelError(reason)
 
 
 def run_pipeline(

@@ -153,6 +153,8 @@ def test_names_that_do_not_exist(folder: Path) -> None:
     assert message == "--passes: 'fuse-mx' is not a pass; did you mean 'fuse-max'?"
     message = fails("optimize", "m.onnx", "-o", "out.onnx", "--skip", "nothing-alike")
     assert message == "--skip: 'nothing-alike' is not a pass; 'maxfold passes' lists them"
+    message = fails("optimize", "m.onnx", "-o", "out.onnx", "--math", "relaxed", "--expand", "Celu,gelu")
+    assert message == "--expand: 'gelu' is not an operator of ONNX's own; did you mean 'Gelu'?"
     assert not (folder / "out.onnx").exists()
 
 

@@ -96,6 +96,11 @@ def test_passes_that_are_skipped_do_not_run() -> None:
     [
         ({"passes": ["fuse-maxx"]}, "'fuse-maxx' is not a pass; did you mean 'fuse-max'?"),
         ({"skip": ["Fuse-Max"]}, "'Fuse-Max' is not a pass; did you mean 'fuse-max'?"),
+        ({"expand": ["Selu", "Sofmax"]}, "'Sofmax' is not an operator of ONNX's own; did you mean 'Softmax'?"),
+        (
+            {"expand": ["com.microsoft.Gelu"]},
+            "'com.microsoft.Gelu' is not an operator of ONNX's own; names are spelled as in ONNX's specification",
+        ),
         ({"passes": ["fuse-max", ""]}, "'' is not a pass; catalogue() lists them"),
         ({"keep": ["nowhere"]}, "nothing in the model is named 'nowhere'; --keep takes names of tensors or nodes"),
         (

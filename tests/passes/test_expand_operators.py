@@ -107,10 +107,12 @@ MADE = {
     "HardSwish": "y = HardSwish (x)",
     "LayerNormalization": "y = LayerNormalization (x, scale)",
     "LeakyRelu": "y = LeakyRelu (x)",
+    "LogSoftmax": "y = LogSoftmax (x)",
     "Mish": "y = Mish (x)",
     "RMSNormalization": "y = RMSNormalization (x, scale)",
     "ReduceSumSquare": "y = ReduceSumSquare (x)",
     "Relu": "y = Relu (x)",
+    "Softmax": "y = Softmax (x)",
     "SpaceToDepth": "y = SpaceToDepth <blocksize = 2> (i)",
     "Swish": "y = Swish (x)",
 }

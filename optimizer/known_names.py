@@ -1,0 +1,30 @@
+"""Names of passes and operators that are given as options: what is said of one that does not exist."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from onnx import defs
+
+from maxfold.passes import CATALOGUE
+
+
+def why_no_pass(name: str, listed: str = "catalogue() lists them") -> str | None:
+    """What is said of a name that no pass has, None for the name of one; `listed` says where all are."""
+    return _why_unknown(name, "a pass", (entry.name for entry in CATALOGUE), listed)
+
+
+def why_no_operator(name: str) -> str | None:
+    """What is said of a name that no operator of ONNX's own has in any version, None for the name of one."""
+    known = {schema.name for schema in defs.get_all_schemas_with_history() if not schema.domain}
+    return _why_unknown(name, "an operator of ONNX's own", known, "names are spelled as in ONNX's specification")
+
+
+def _why_unknown(name: str, kind: str, known: Iterable[str], otherwise: str) -> str | None:
+    spellings = {spelling.lower(): spelling for spelling in sorted(known)}
+    if spellings.get(name.lower()) == name:
+        return None
+    close = difflib.get_close_matches(name.lower(), spellings, 1)
+    hint = f"did you mean {spellings[close[0]]!r}?" if close else otherwise
+    return f"{name!r} is not {kind}; {hint}"
