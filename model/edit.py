@@ -44,14 +44,19 @@ class Edit(View):
 
     def set_inputs(self, node: Node, inputs: Sequence[Tensor]) -> None:
         """Gives a node other inputs."""
-        released = list(node.inputs)
+        same = 0
+        for old, new in zip(node.inputs, inputs, strict=False):
+            if old is not new:
+                break
+            same += 1
+        released, added = list(node.inputs[same:]), inputs[same:]
         list.__setitem__(node.inputs, slice(None), inputs)
         self._places.pop(node, None)
-        for tensor in inputs:
+        for tensor in added:
             self._uses[tensor] = self._uses.get(tensor, 0) + 1
         for tensor in released:
             self._release(tensor)
-        for tensor in dict.fromkeys(inputs):
+        for tensor in dict.fromkeys(added):
             list.append(tensor.outputs, node)
             self._stale.add(tensor)
         self._disordered.add(node.scope)

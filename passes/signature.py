@@ -129,6 +129,11 @@ def _kind_of(value: Any) -> int:
     if isinstance(value, Constant):
         return int(AttributeProto.TENSOR)
     items = value if isinstance(value, (list, tuple)) else ()
+    kinds = set(map(type, items))
+    if kinds == {int} and min(items) >= -(2**63) and max(items) < 2**63:
+        return int(AttributeProto.INTS)
+    if kinds == {float}:
+        return int(AttributeProto.FLOATS)
     if items and isinstance(items[0], (Graph, Constant)):
         return int(AttributeProto.GRAPHS if isinstance(items[0], Graph) else AttributeProto.TENSORS)
     try:

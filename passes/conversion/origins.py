@@ -17,8 +17,8 @@ class Origins:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._scopes = {tensor: scope for scope in scopes_of(graph) for tensor in _tensors(scope)}
-        self._nodes = frozenset(_nodes(graph))
-        self._saying = [node for node in _nodes(graph) if node.proto is not None and said_of(node.proto)]
+        self._nodes = dict.fromkeys(_nodes(graph))
+        self._saying = [node for node in self._nodes if node.proto is not None and _says(node.proto)]
         self._results: dict[Tensor, Tensor] = {}
         self._expanded: dict[Node, None] = {}
         # What stands for expanded nodes.
@@ -89,6 +89,10 @@ def _tensors(scope: Graph) -> Iterator[Tensor]:
     yield from scope.constants
     for node in scope.nodes:
         yield from node.outputs
+
+
+def _says(proto: onnx.NodeProto) -> bool:
+    return bool(proto.doc_string or proto.metadata_props)
 
 
 def _shown(node: Node) -> str:

@@ -143,9 +143,8 @@ def _plan(
         if _since(node.op, opset) is None:
             refusals.add(node, node.op, f"it is no operator of opset {opset}")
             continue
-        steps = _steps(node.op, opset, target)
         is_hinted = HINT in node.attrs and had_hint(node.op)
-        if not is_hinted and all((node.op, version) in upgrades.UNCHANGED for version in steps):
+        if not is_hinted and _next_change(node.op, opset, target) is None:
             continue
         wrong = _wrong_attribute(node, opset)
         if wrong is not None:
@@ -180,21 +179,18 @@ def _take_steps(draft: Draft, opset: int, adapters: Adapters, facts: Facts, refu
     seen = {draft}
     while pending:
         item, at = pending.pop()
-        version = next(iter(_steps(item.op, at, facts.target)), None)
+        version = _next_change(item.op, at, facts.target)
         if version is None:
             continue
         key = item.op, version
-        step = f"{item.op} {_since(item.op, at)} -> {version}"
-        if key not in upgrades.UNCHANGED:
-            adapter = adapters.get(key)
+        adapter = adapters.get(key)
+        try:
             if adapter is None:
-                refusals.add(node, step, upgrades.REFUSED.get(key, "the step is not known"))
-                return False
-            try:
-                adapter(item, facts)
-            except Refusal as refusal:
-                refusals.add(node, step, str(refusal))
-                return False
+                raise Refusal(upgrades.REFUSED.get(key, "the step is not known"))
+            adapter(item, facts)
+        except Refusal as refusal:
+            refusals.add(node, f"{key[0]} {_since(key[0], version - 1)} -> {version}", str(refusal))
+            return False
         pending.append((item, version))
         for new in _new_drafts(item):
             if new not in seen:
@@ -230,6 +226,12 @@ def _steps(operator: str, opset: int, target: int) -> tuple[int, ...]:
         found.append(since)
         version = since - 1
     return tuple(reversed(found))
+
+
+@cache
+def _next_change(operator: str, opset: int, target: int) -> int | None:
+    """The first of those versions that is not what the one before it is."""
+    return next((step for step in _steps(operator, opset, target) if (operator, step) not in upgrades.UNCHANGED), None)
 
 
 def _is_changed(draft: Draft) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from maxfold.optimizer.api import convert
 from maxfold.passes.conversion import TABLE
 from maxfold.passes.conversion.errors import ConversionError
 from maxfold.passes.conversion.prepare import prepare
+from tests.effort import calls
 from tests.passes.conversion import harness, judged
 
 EXPANDED = (
@@ -158,3 +160,27 @@ def test_a_branch_that_no_run_survives() -> None:
         }""")
     prepared = prepare(read_onnx(model), TABLE.by_onnx)
     assert "If" not in [node.op for node in prepared.model.nodes()]
+
+
+def test_bringing_all_nodes_along_costs_less_than_the_rest() -> None:
+    """Squeeze and Unsqueeze, whose axes become an input."""
+    newest = min(28, onnx.defs.onnx_opset_version())
+    assert _preparing(500, newest) < _preparing(500, 11) < 2 * _preparing(500, newest)
+    assert _preparing(2000, 11) < 5 * _preparing(500, 11)
+
+
+def _preparing(count: int, opset: int) -> int:
+    names = [f"t{index}" for index in range(count + 1)]
+    nodes, held = [], []
+    for index, (old, new) in enumerate(pairwise(names)):
+        node = helper.make_node("Squeeze" if index % 2 else "Unsqueeze", [old], [new])
+        if opset < 13:
+            node.attribute.append(helper.make_attribute("axes", [0]))
+        else:
+            node.input.append(f"{new}_axes")
+            held.append(numpy_helper.from_array(np.array([0]), f"{new}_axes"))
+        nodes.append(node)
+    infos = [helper.make_tensor_value_info(name, 1, [2, 3]) for name in (names[0], names[-1])]
+    graph = helper.make_graph(nodes, "g", infos[:1], infos[1:], held)
+    model = read_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10))
+    return calls(lambda: prepare(model, TABLE.by_onnx))
