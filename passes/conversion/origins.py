@@ -68,10 +68,14 @@ class Origins:
             return
         self._standing[maker] = node
         maker.name = node.name or maker.name
-        said = None if node.proto is None else said_of(node.proto)
-        if said:
+        if node.proto is None:
+            return
+        said, told = said_of(node.proto), [item for item in node.proto.attribute if item.doc_string]
+        if said or told:
             maker.proto = onnx.NodeProto()
             say(maker.proto, said)
+            for attribute in told:
+                maker.proto.attribute.add(name=attribute.name, doc_string=attribute.doc_string)
 
     def _maker(self, tensor: Tensor) -> Node | None:
         """The node that makes a tensor, where it came in the place of another and stands for none yet."""
@@ -92,7 +96,7 @@ def _tensors(scope: Graph) -> Iterator[Tensor]:
 
 
 def _says(proto: onnx.NodeProto) -> bool:
-    return bool(proto.doc_string or proto.metadata_props)
+    return bool(proto.doc_string or proto.metadata_props or any(item.doc_string for item in proto.attribute))
 
 
 def _shown(node: Node) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.pair import BROADCAST
 from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.parts.tensors import is_used
 from maxfold.passes.conversion.parts.windows import (
@@ -31,13 +32,30 @@ _INT32 = 6
 
 def _max_to_openvino(site: OpenvinoSite) -> None:
     kernel, window, is_ceil = onnx_pooling(site)
-    if site.attribute("storage_order", 0) and site.has_output(1):
-        raise UnsupportedError("its indices by storage_order 1 do not exist in OpenVINO")
+    is_column_major = bool(site.attribute("storage_order", 0)) and site.has_output(1)
     attributes = {
         **window.openvino(), "kernel": kernel, "rounding_type": "ceil_torch" if is_ceil else "floor",
         "index_element_type": "i64", "axis": 0,
     }  # fmt: skip
-    site.result(*site.add("MaxPool", [site.input(0)], attributes, opset=14 if is_ceil else 8, outputs=2))
+    values, indices = site.add("MaxPool", [site.input(0)], attributes, opset=14 if is_ceil else 8, outputs=2)
+    site.result(values, _column_major(site, indices) if is_column_major else indices)
+
+
+def _column_major(site: OpenvinoSite, indices: Tensor) -> Tensor:
+    """Indices that count the first of the spatial dimensions fastest, of such that count the last one fastest."""
+    sizes = (site.shape(0) or ())[2:]
+    total = _product(sizes)
+    added: list[Tensor] = []
+    for index in reversed(range(len(sizes))):
+        size = site.constant(sizes[index], "int64")
+        place = site.add("FloorMod", [indices, size], {BROADCAST: "numpy"})
+        indices = site.add("Divide", [indices, size], {BROADCAST: "numpy", "m_pythondiv": True})
+        step = site.constant(_product(sizes[:index]), "int64")
+        added.append(site.add("Multiply", [place, step], {BROADCAST: "numpy"}))
+    result: Tensor = site.add("Multiply", [indices, site.constant(total, "int64")], {BROADCAST: "numpy"})
+    for item in added:
+        result = site.add("Add", [result, item], {BROADCAST: "numpy"})
+    return result
 
 
 def _max_to_onnx(site: OnnxSite) -> None:
@@ -269,7 +287,7 @@ ROWS: tuple[Row, ...] = (
         "MaxPool-1",
         _max_to_openvino,
         _max_to_onnx,
-        limits=f"{_CEIL} Indices by storage_order 1 are refused.",
+        limits=f"{_CEIL} Indices by storage_order 1 need an input whose spatial sizes are known.",
     ),
     *both("AveragePool", "AvgPool-1", _average_to_openvino, _average_to_onnx, tolerance="1e-5 relative", limits=_CEIL),
     *from_onnx("GlobalAveragePool", "ReduceMean-1", _global("ReduceMean"), tolerance="1e-5 relative"),

@@ -80,3 +80,15 @@ def test_what_nothing_stands_for_is_lost() -> None:
         ("metadata of nodes that are no operation of their own", "it"),
         ("metadata of values that are not there", "u"),
     ]
+
+
+@pytest.mark.parametrize("opset", [17, 23])
+def test_doc_strings_of_attributes_are_told_to_be_lost(opset: int) -> None:
+    """Of a node that is converted as it is, and of one that is expanded."""
+    op = "Attention" if opset == 23 else "LeakyRelu"
+    node = helper.make_node(
+        op, ["t"] * (3 if opset == 23 else 1), ["u"], "it", **{"scale" if opset == 23 else "alpha": 0.5}
+    )
+    node.attribute[0].doc_string = "why it is a half"
+    model = _converted(node, opset=opset)
+    assert [(lost.what, lost.example) for lost in model.lost] == [("doc strings of attributes", "it")]

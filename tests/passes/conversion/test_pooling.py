@@ -14,10 +14,7 @@ import pytest
 
 from tests.passes.conversion import harness, judged
 
-_STORAGE = "its indices by storage_order 1 do not exist in OpenVINO"
 REFUSED = {
-    ("openvino", "maxpool_with_argmax_2d_precomputed_strides"): _STORAGE,
-    ("round", "maxpool_with_argmax_2d_precomputed_strides"): _STORAGE,
     ("onnx", "maxpool_2d_ceil_output_size_reduce_by_one"): "leaves a window wholly in the padding",
 }
 
@@ -173,3 +170,22 @@ def test_windows_over_open_sizes(tmp_path: Path) -> None:
         dynamic=["x"],
     )  # fmt: skip
     judged.assert_same_in_openvino(model, inputs, tmp_path)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5), (2, 3, 4, 5), (2, 2, 4, 5, 3), (1, 1, 5000, 4001)], ids=str)
+def test_indices_that_count_the_first_dimension_fastest(shape: tuple[int, ...], tmp_path: Path) -> None:
+    """Of equal values too, and of more of them than single precision counts."""
+    values = np.random.default_rng(0).integers(0, 5, shape).astype(np.float32)
+    kernel = [size // 2 if size > 1000 else 2 for size in shape[2:]]
+    model, inputs = judged.one_node(
+        "MaxPool", {"x": values}, opset=12, outputs=2, kernel_shape=kernel, strides=kernel, storage_order=1
+    )
+    judged.assert_same_in_openvino(model, inputs, tmp_path)
+
+
+def test_such_indices_of_open_sizes_are_refused(tmp_path: Path) -> None:
+    model, _ = judged.one_node(
+        "MaxPool", {"x": judged.floats(1, 2, 4, 4)}, opset=12, outputs=2, dynamic=["x"], kernel_shape=[2, 2],
+        storage_order=1,
+    )  # fmt: skip
+    judged.assert_refused_in_openvino(model, tmp_path, "its indices need an input of a known shape")
