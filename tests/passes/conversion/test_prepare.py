@@ -184,3 +184,16 @@ def _preparing(count: int, opset: int) -> int:
     graph = helper.make_graph(nodes, "g", infos[:1], infos[1:], held)
     model = read_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10))
     return calls(lambda: prepare(model, TABLE.by_onnx))
+
+
+def test_nodes_of_functions_are_of_the_operator_set_that_those_import(tmp_path: Path) -> None:
+    """Softmax of operator set 11 is over all dimensions from its axis on."""
+    text = """
+        <ir_version: 9, opset_import: ["" : 13, "local" : 1]>
+        g (float[2, 3, 4] x) => (float[2, 3, 4] y) { y = local.f (x) }
+        <domain: "local", opset_import: ["" : 11]> f (q) => (r) { r = Softmax <axis = 1> (q) }
+    """
+    x = judged.floats(2, 3, 4)
+    flat = np.exp(x.reshape(2, -1)) / np.exp(x.reshape(2, -1)).sum(axis=1, keepdims=True)
+    model = parser.parse_model(text)
+    judged.assert_same_in_openvino(model, [x], tmp_path, expected=[flat.reshape(x.shape)], rtol=1e-5)
