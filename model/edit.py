@@ -8,6 +8,7 @@ more than what it touches.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from maxfold.model import splice
@@ -44,11 +45,7 @@ class Edit(View):
 
     def set_inputs(self, node: Node, inputs: Sequence[Tensor]) -> None:
         """Gives a node other inputs."""
-        same = 0
-        for old, new in zip(node.inputs, inputs, strict=False):
-            if old is not new:
-                break
-            same += 1
+        same = len(list(takewhile(lambda both: both[0] is both[1], zip(node.inputs, inputs, strict=False))))
         released, added = list(node.inputs[same:]), inputs[same:]
         list.__setitem__(node.inputs, slice(None), inputs)
         self._places.pop(node, None)
