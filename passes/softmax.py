@@ -88,7 +88,7 @@ def _column(tensor: Tensor, operator: str, view: View) -> _Column | None:
         return None
     x = maker.inputs[0]
     named, rank = axes(maker, 1, view), view.rank(x)
-    if named is None or len(named) != 1 or (named[0] != -1 and (rank is None or not -rank <= named[0] < rank)):
+    if named is None or len(named) != 1 or not (named[0] == -1 if rank is None else -rank <= named[0] < rank):
         return None
     axis = -1 if rank is None else named[0] % rank - rank
     keeps_axis = not steps and integer(maker, "keepdims", 1) == 1

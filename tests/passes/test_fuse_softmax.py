@@ -103,3 +103,10 @@ def test_the_last_axis_of_an_unknown_rank() -> None:
     body = "x = Reshape(w, r)\n " + LAST + "y = Div(e, s)"
     source = source_of(body, head="(float[N] w, int64[R] r) => (float[A,B,C] y)")
     assert nodes(fused(source)) == "x = Reshape(w, r)\ny = Softmax<axis=-1>(x)"
+
+
+def test_a_scalar_has_no_axis() -> None:
+    body = "x = Reshape(w, shape)\n " + LAST + "y = Div(e, s)"
+    source = source_of(body, head="(float[1] w) => (float y) <int64[0] shape = {}>")
+    result = fused(source, check=False)
+    assert (result.changes, result.reasons) == (0, [])
