@@ -85,7 +85,9 @@ def _with_its_quantization(site: OpenvinoSite) -> Tensor | None:
         return None
     if any(not _is_same(before, site, index) for index in range(1, site.input_count)):
         return None
-    if not _is_per_tensor(site) and before.attribute("axis", 1) != site.attribute("axis", 1):
+    # Of one scale for all it says nothing.
+    axis = site.attribute("axis", 1)
+    if not _is_per_tensor(site) and before.attribute("axis", 1) != axis:
         return None
     to = input_type(site, 0)
     if to.kind == "float":

@@ -122,6 +122,8 @@ _SPREAD = np.array([0.3, 0.07, 1.9], np.float32)
     [
         (np.float32(0.3), np.float32(0.3), {}, True),
         (np.array([0.3], np.float32), np.array([0.3], np.float32), {}, True),
+        (np.float32(0.3), np.float32(0.3), {"axis": 0}, True),
+        (np.array([0.3], np.float32), np.array([0.3], np.float32), {"axis": -1}, True),
         (_SPREAD, _SPREAD, {"axis": 1}, True),
         (np.float32(0.3), np.float32(0.4), {}, False),
         (_SPREAD, _SPREAD[::-1].copy(), {"axis": 1}, False),
