@@ -82,9 +82,13 @@ def draw(
     dims: Mapping[str, int],
     random: np.random.Generator,
     indexed: Mapping[str, int] | None = None,
+    *,
+    is_padded: bool = False,
 ) -> list[Array]:
     """Random inputs; a symbol has one size wherever it stands. `indexed` says of inputs that are indices how many
-    values there are to choose of. Raises `ModelError` for a type without random values."""
+    values there are to choose of. Masks and lengths leave nothing out, or some
+    of what is last if `is_padded`.
+    Raises `ModelError` for a type without random values."""
     symbols = dict(dims)
     shapes = []
     for port in ports:
@@ -98,18 +102,20 @@ def draw(
     longest = max((size for shape in shapes for size in shape[1:]), default=1)
     bounds = indexed or {}
     return [
-        _random(port, shape, random, _Given(bounds.get(port.name), longest, sizes.rate))
+        _random(port, shape, random, _Given(bounds.get(port.name), longest, sizes.rate, is_padded))
         for port, shape in zip(ports, shapes, strict=True)
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """How many values an index chooses of, None where it is none; a length and a rate that fit the other inputs."""
+    """How many values an index chooses of, None where it is none; a length and a rate that fit the other inputs; and
+    whether what is last is padding."""
 
     bound: int | None
     longest: int
     rate: int
+    is_padded: bool
 
 
 def _random(port: Port, shape: Sequence[int], random: np.random.Generator, given: _Given) -> Array:
@@ -117,7 +123,7 @@ def _random(port: Port, shape: Sequence[int], random: np.random.Generator, given
     assert port.dtype is not None
     dtype = port.dtype.numpy
     if _MASK.search(port.name) and dtype.kind in "biuf":
-        return np.ones(shape, dtype)
+        return _mask(shape, random, is_padded=given.is_padded).astype(dtype)
     if dtype.kind == "b":
         return random.integers(0, 2, shape).astype(dtype)
     if dtype.kind == "O":
@@ -128,6 +134,15 @@ def _random(port: Port, shape: Sequence[int], random: np.random.Generator, given
     return random.standard_normal(shape).astype(dtype)
 
 
+def _mask(shape: Sequence[int], random: np.random.Generator, *, is_padded: bool) -> Array:
+    """Ones, or some of them and zeros behind along the last axis."""
+    if not is_padded or not shape or not shape[-1]:
+        return np.ones(shape, np.bool_)
+    counts = random.integers(1, max(shape[-1], 2), (*shape[:-1], 1))
+    mask: Array = np.arange(shape[-1]) < counts
+    return mask
+
+
 def _integers(name: str, shape: Sequence[int], random: np.random.Generator, given: _Given) -> Array:
     if given.bound is not None:
         return random.integers(0, max(given.bound, 1), shape)
@@ -136,7 +151,7 @@ def _integers(name: str, shape: Sequence[int], random: np.random.Generator, give
     if _RATE.search(name):
         return np.full(shape, given.rate)
     if _LENGTH.search(name):
-        return np.full(shape, given.longest)
+        return random.integers(1, max(given.longest, 2), shape) if given.is_padded else np.full(shape, given.longest)
     return random.integers(0, _FEW, shape)
 
 

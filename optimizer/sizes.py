@@ -78,7 +78,7 @@ def _computed(symbol: str, size: int, symbols: dict[str, int]) -> int:
     parts = _TERM.split(symbol.strip("() "))
     if len(parts) == 1 or not all(parts):
         return size
-    values = [int(part) if part.isdigit() else symbols.setdefault(part, size) for part in parts[::2]]
+    values = [int(part) if part.isdecimal() else symbols.setdefault(part, size) for part in parts[::2]]
     total = values[0]
     for operator, value in zip(parts[1::2], values[1:], strict=True):
         total = total + value if operator == "+" else total * value

@@ -33,6 +33,7 @@ def port(name: str, *shape: Dim, dtype: str = "FLOAT") -> Port:
         ((2, None, 128), [2, 2, 128]),
         (("sequence", "batch_size", 80), [2, 2, 80]),
         (("N", "past + 1", "2*past"), [2, 9, 16]),
+        (("N", "2*\u00b2"), [2, 16]),
         ((), []),
     ],
 )
@@ -70,6 +71,26 @@ def test_bounds_of_openvino_hold() -> None:
 def test_integers_are_what_their_name_says(name: str, least: int, most: int) -> None:
     (drawn,) = draw([port(name, "N", "M", dtype="INT64")], CHOICE, {}, np.random.default_rng(0))
     assert (drawn.min(), drawn.max()) == (least, most)
+
+
+@pytest.mark.parametrize("dtype", ["INT64", "BOOL", "FLOAT"])
+def test_masks_of_padded_data(dtype: str) -> None:
+    (drawn,) = draw([port("mask", 50, 1, 7, dtype=dtype)], CHOICE, {}, np.random.default_rng(0), is_padded=True)
+    assert set(map(int, drawn.reshape(-1))) == {0, 1}
+    assert set(drawn.sum(axis=-1).reshape(-1)) == set(range(1, 7))
+    assert (np.diff(drawn.astype(int)) <= 0).all()
+
+
+def test_lengths_of_padded_data() -> None:
+    ports = [port("lengths", 100, dtype="INT64"), port("x", 100, 7)]
+    (drawn, _) = draw(ports, CHOICE, {}, np.random.default_rng(0), is_padded=True)
+    assert set(drawn) == set(range(1, 7))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
+def test_masks_without_elements(shape: tuple[int, ...]) -> None:
+    (drawn,) = draw([port("mask", *shape)], CHOICE, {}, np.random.default_rng(0), is_padded=True)
+    assert drawn.shape == shape
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,13 @@ def test_dimensions_without_a_name(tmp_path: Path) -> None:
         verify(path, path, dims={"a:1": 9})
 
 
+def test_a_mask_that_is_not_read(tmp_path: Path) -> None:
+    head = "g (float[2, 5] x, int64[2, 5] attention_mask) => (float[2, 5] y)"
+    masked = write(tmp_path / "a.onnx", f"{head} {{ m = Cast<to = 1>(attention_mask)\n y = Mul(x, m) }}")
+    assert verify(masked, masked).is_equal
+    assert not verify(masked, write(tmp_path / "b.onnx", f"{head} {{ y = Identity(x) }}")).is_equal
+
+
 def test_results_without_elements_tell_nothing(tmp_path: Path) -> None:
     """Sizes are tried until there are some; where there never are, these are compared."""
     body = "g (float[N, M] a) => (float[N, K] y) <int64[1] f = {8}, int64[1] l = {900}, int64[1] o = {1}>"
