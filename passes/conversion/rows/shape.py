@@ -133,7 +133,9 @@ def _squeeze_to_openvino(site: OpenvinoSite) -> None:
         return
     declared = None if site.has_input(1) else _declared_axes(site)
     if declared is not None:
-        site.result(site.add("Squeeze", [site.input(0), site.constant(declared, "int64")]))
+        # An empty list of axes would say all that turn out to be 1.
+        x = site.input(0)
+        site.result(site.add("Squeeze", [x, site.constant(declared, "int64")]) if declared else x)
         return
     site.result(site.add("Squeeze", site.inputs() if site.has_input(1) else [site.input(0)]))
 

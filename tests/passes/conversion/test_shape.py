@@ -181,3 +181,10 @@ def test_squeeze_of_what_is_declared(declared: list[str] | None, tmp_path: Path)
     assert shape.rank.is_static == (declared == ["M"])
     if declared == ["M"]:
         judged.assert_same_in_openvino(model, [judged.floats(4, 1)], tmp_path)
+
+
+def test_squeeze_of_nothing(tmp_path: Path) -> None:
+    """An empty list of axes would be all that turn out to be 1, and of a rank that OpenVINO's CPU does not load."""
+    model, _ = judged.one_node("Squeeze", {"x": judged.floats(4, 3)}, opset=17, dynamic=["x"])
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y0", TensorProto.FLOAT, ["N", "M"]))
+    judged.assert_same_in_openvino(model, [judged.floats(4, 3)], tmp_path)
