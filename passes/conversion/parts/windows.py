@@ -86,14 +86,15 @@ def openvino_window(site: OnnxSite, rank: int, *, has_dilations: bool = True) ->
 def without_dilated_automatic_padding(window: Window, spans: Sequence[int], sizes: Sequence[int | None]) -> Window:
     """The window with its automatic padding written out where it is dilated, which ONNX Runtime does not take.
 
-    It stays as it is where the padding depends on a size that is not known.
+    Raises `UnsupportedError` where the padding depends on a size that is not known: left as it is, ONNX Runtime refuses
+    convolutions, and pools as if nothing were dilated.
     """
     if window.mode == "explicit" or max(window.dilations) == 1:
         return window
     totals = []
     for span, stride, size in zip(spans, window.strides, sizes, strict=True):
         if size is None and stride > 1:
-            return window
+            raise UnsupportedError("its automatic padding of dilated windows needs an input of a known shape")
         left = 0 if size is None or size % stride == 0 else stride - size % stride
         totals.append(max(0, span - stride + left))
     smaller = [total // 2 for total in totals]

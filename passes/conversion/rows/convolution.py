@@ -100,11 +100,14 @@ def _conv(site: OnnxSite, filters: Tensor, group: int, kernel: Shape) -> None:
         spans = [(size - 1) * dilation + 1 for size, dilation in zip(known, window.dilations, strict=True)]
         sizes = [None] * window.rank if shape is None else shape[2:]
         window = without_dilated_automatic_padding(window, spans, sizes)
+    elif window.mode != "explicit" and max(window.dilations) > 1:
+        raise UnsupportedError("its automatic padding of dilated windows needs a kernel of a known shape")
     attributes = {**window.onnx(), "dilations": window.dilations, "group": group, **kernel_attribute(kernel)}
     site.result(site.add("Conv", [site.input(0), filters], attributes))
 
 
 _SUMS = "Sums are made in another order."
+_DILATED = "To ONNX, dilated windows with automatic padding need known sizes where they stride."
 
 ROWS: tuple[Row, ...] = (
     *both(
@@ -113,13 +116,13 @@ ROWS: tuple[Row, ...] = (
         _conv_to_openvino,
         _convolution_to_onnx,
         tolerance="1e-4 relative, 1e-5 absolute",
-        limits=f"{_SUMS} 1 to 3 spatial dimensions.",
+        limits=f"{_SUMS} 1 to 3 spatial dimensions. {_DILATED}",
     ),
     *from_openvino(
         "GroupConvolution-1",
         "Conv",
         _group_convolution_to_onnx,
         tolerance="1e-4 relative, 1e-5 absolute",
-        limits=f"{_SUMS} The filter's shape must be known.",
+        limits=f"{_SUMS} The filter's shape must be known. {_DILATED}",
     ),
 )

@@ -180,7 +180,11 @@ def _openvino_kernel(site: OnnxSite, op: str) -> tuple[list[int], Window]:
     window = openvino_window(site, len(kernel), has_dilations=has_dilations)
     shape = site.shape(0)
     sizes = [None] * window.rank if shape is None else shape[2:]
-    return kernel, without_dilated_automatic_padding(window, _spans(kernel, window), sizes)
+    window = without_dilated_automatic_padding(window, _spans(kernel, window), sizes)
+    if any(max(pads) >= size for *pads, size in zip(window.pads_begin, window.pads_end, kernel, strict=True)):
+        # It compares them with the kernel, however dilated.
+        raise UnsupportedError(f"ONNX Runtime takes no padding as large as its kernel of {kernel}")
+    return kernel, window
 
 
 def _is_ceil(site: OpenvinoSite, window: Window) -> bool:
@@ -278,7 +282,9 @@ def _global_lp(site: OpenvinoSite) -> None:
 
 _CEIL = (
     "OpenVINO's rounding_type 'ceil' is refused where it leaves a window wholly in the padding. From ONNX, a window "
-    "larger than its padded input is refused unless ceil_mode makes a result of it."
+    "larger than its padded input is refused unless ceil_mode makes a result of it. "
+    "To ONNX, dilated windows with automatic padding need known sizes where they stride, and padding is smaller than "
+    "the kernel."
 )
 
 ROWS: tuple[Row, ...] = (

@@ -40,6 +40,19 @@ def test_automatic_padding(auto_pad: str, strides: list[int], tmp_path: Path) ->
     harness.assert_close(harness.round_trip(case, tmp_path), case.outputs, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("auto_pad", ["same_upper", "same_lower"])
+def test_dilated_automatic_padding(auto_pad: str, tmp_path: Path) -> None:
+    filters, none = judged.floats(4, 4, 3, 3, seed=1), [0, 0]
+    x = ov.parameter([-1, 4, -1, -1], np.float32)
+    made = ov.convolution(x, filters, [1, 1], none, none, [2, 2], auto_pad)
+    judged.assert_same_in_onnx([made], [x], [judged.floats(2, 4, 8, 9)], tmp_path)
+    made = ov.convolution(x, filters, [2, 2], none, none, [2, 2], auto_pad)
+    judged.assert_refused_in_onnx([made], [x], tmp_path, "needs an input of a known shape")
+    filter_input = ov.parameter([4, 4, -1, -1], np.float32)
+    made = ov.convolution(x, filter_input, [1, 1], none, none, [2, 2], auto_pad)
+    judged.assert_refused_in_onnx([made], [x, filter_input], tmp_path, "needs a kernel of a known shape")
+
+
 @pytest.mark.parametrize("group", [1, 2, 4])
 @pytest.mark.parametrize("spatial", [[6], [6, 5], [4, 5, 6]])
 @pytest.mark.parametrize("op", ["Conv", "ConvTranspose"])

@@ -108,6 +108,33 @@ def test_dilations(tmp_path: Path) -> None:
     judged.assert_refused_in_onnx([pool], [x], tmp_path, "dilation needs operator set 19; choose --opset 19")
 
 
+@pytest.mark.parametrize("auto_pad", ["same_upper", "same_lower"])
+@pytest.mark.parametrize("dilations", [[2, 1], [2, 2]])
+def test_dilated_automatic_padding(auto_pad: str, dilations: list[int], tmp_path: Path) -> None:
+    reason = "its automatic padding of dilated windows needs an input of a known shape"
+    known, unknown = [2, 3, 8, 9], [-1, 3, -1, -1]
+    for stride, shape, is_refused in ((2, known, False), (1, unknown, False), (2, unknown, True)):
+        x = ov.parameter(shape, np.float32)
+        common: list[Any] = [[0, 0], [0, 0], [3, 3]]
+        pools = [
+            ov14.max_pool(x, [stride] * 2, dilations, *common, "floor", auto_pad).output(0),
+            ov16.avg_pool(x, [stride] * 2, *common, True, "floor", auto_pad, dilations=dilations).output(0),
+        ]
+        for pool in pools:
+            if is_refused:
+                judged.assert_refused_in_onnx([pool], [x], tmp_path, reason)
+                continue
+            judged.assert_same_in_onnx([pool], [x], [judged.floats(2, 3, 8, 9)], tmp_path, opset=19)
+
+
+@pytest.mark.parametrize("auto_pad", ["same_upper", "explicit"])
+def test_padding_as_large_as_the_kernel(auto_pad: str, tmp_path: Path) -> None:
+    x = ov.parameter([1, 1, 8, 8], np.float32)
+    pool = ov14.max_pool(x, [1, 1], [1, 3], [0, 2], [0, 2], [1, 2], "floor", auto_pad)
+    reason = "ONNX Runtime takes no padding as large as its kernel of [1, 2]"
+    judged.assert_refused_in_onnx([pool.output(0)], [x], tmp_path, reason)
+
+
 def test_refused_forms(tmp_path: Path) -> None:
     values = judged.floats(1, 1, 6)
     more: dict[str, Any] = {"opset": 11, "kernel_shape": [3], "strides": [2], "ceil_mode": 1}
