@@ -53,6 +53,12 @@ def is_model_error(error: BaseException) -> bool:
     return module is not None and isinstance(error, module.ModelError)
 
 
+def is_unfit(error: BaseException) -> bool:
+    """Whether sizes that were drawn for open dimensions are at fault."""
+    module = sys.modules.get("maxfold.optimizer.verification")
+    return module is not None and isinstance(error, module.UnfitError)
+
+
 def one_line(text: str, limit: int = 2000) -> str:
     """The text in one line, with control characters and what cannot be encoded written as escapes."""
     line = printable(" ".join(text.split()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxfold.cli import values
-from maxfold.cli.errors import CommandError, is_model_error, one_line
+from maxfold.cli.errors import CommandError, is_model_error, is_unfit, one_line
 from maxfold.cli.shell import usage_error
 
 _KINDS: dict[str, values.Kind] = {
@@ -63,7 +63,8 @@ def compare(first: str, second: str, options: VerifyOptions, *, json: bool, quie
             if not is_model_error(error):
                 raise
             named = any(one_line(place) in str(error) for place in (first, second, options.inputs) if place)
-            raise CommandError(str(error) if named else f"{first} and {second}: {error}") from error
+            hint = "; --dim fixes open dimensions, --inputs gives real values" if is_unfit(error) else ""
+            raise CommandError(f"{error if named else f'{first} and {second}: {error}'}{hint}") from error
     if json:
         from maxfold.cli.output import write_json
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from maxfold.cli.collector import without_collector
 from maxfold.cli.endpoints import Task, opened
-from maxfold.cli.errors import CommandError, describe, is_model_error, one_line, show_traceback
+from maxfold.cli.errors import CommandError, describe, is_model_error, is_unfit, one_line, show_traceback
 from maxfold.cli.formats import IR, STREAM, suffix_of
 from maxfold.cli.options import OptimizeOptions
 from maxfold.cli.progress import Progress
@@ -227,9 +227,11 @@ class Work:
                     self._path, result, tolerance=self._tolerance(report), dims=dict(self._options.verify_dims)
                 )
             except ModelError as error:
-                if not str(error).startswith(str(result)):
-                    raise ModelError(f"{error}; leave out --verify to have the result unverified") from None
-                return None, str(error).replace(str(result), "the result")
+                message = str(error).replace(str(result), "the result")
+                message += "; --verify-dim gives an open dimension its size" if is_unfit(error) else ""
+                if not message.startswith("the result"):
+                    raise ModelError(f"{message}; leave out --verify to have the result unverified") from None
+                return None, message
         return verification, None if verification.is_equal else _difference(verification)
 
     def _tolerance(self, report: Report) -> float | None:

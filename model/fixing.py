@@ -21,7 +21,7 @@ def fix_dimensions(model: Model, dims: Mapping[str, int], input_shapes: Mapping[
     and changes nothing, for a name that is none, a size that contradicts a declared one, or another rank.
     """
     if model.format != "onnx":
-        raise ModelError("dimensions are fixed in ONNX models; in OpenVINO, reshape the model, or convert it first")
+        raise ModelError("only an ONNX model can be given sizes; reshape this one in OpenVINO, or convert it first")
     infos = {name: info for name, info in model.graph.input_info.items() if info.type.HasField("tensor_type")}
     symbols: dict[str, int] = {}
     places: dict[tuple[str, int], int] = {}

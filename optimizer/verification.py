@@ -40,6 +40,10 @@ _RUNS = 2
 _NARROWED = {"INT64": "i64 in 32 bits", "UINT64": "u64 in 32 bits", "DOUBLE": "f64 as f32"}
 
 
+class UnfitError(ModelError):
+    """A model cannot run with sizes that were drawn for its open dimensions; other ones may do."""
+
+
 @dataclass(frozen=True, slots=True)
 class FedInput:
     """An input of one run: its type in ONNX's spelling, and the shape that it had."""
@@ -97,6 +101,12 @@ def verify(
     # Read by maxfold first: it says what is wrong with a file, and keeps the names of dimensions in IR.
     models = [load(path) for path in paths]
     runtimes = [open_runtime(path) for path in paths]
+    if len(runtimes[0].inputs) != len(runtimes[1].inputs) and any(map(_keeps_states, models)):
+        places = " and ".join(str(path) for path, model in zip(paths, models, strict=True) if _keeps_states(model))
+        raise ModelError(
+            f"{places} keeps states from one run to the next, which are inputs and outputs in ONNX; "
+            "the two cannot be compared by running them"
+        )
     chosen = tolerance
     if chosen is None:
         chosen = 0.0 if runtimes[0].label == runtimes[1].label else CROSS_TOLERANCE
@@ -104,6 +114,10 @@ def verify(
     comparison = _Comparison(paths, runtimes, ports, index_bounds(models[0]))
     feeds = comparison.given(inputs) if inputs is not None else comparison.drawn(dict(dims or {}), seed, runs)
     return comparison.run(feeds, 1 if inputs is not None else runs, None if inputs is not None else seed, chosen)
+
+
+def _keeps_states(model: Model) -> bool:
+    return any(node.op == "ReadValue" for node in model.graph.nodes)
 
 
 def _with_symbols(runtime: Runtime, model: Model) -> list[Port]:
@@ -157,6 +171,7 @@ class _Comparison:
         self._outputs = self._pairs("outputs", runtimes[0].outputs, runtimes[1].outputs)
         self._ports = merged(inputs[0], [inputs[1][place] for place in self._inputs])
         self._indexed = indexed
+        self._is_drawn = False
 
     def _pairs(self, what: str, first: Sequence[Port], second: Sequence[Port]) -> list[int]:
         """Which of the second model's ports belongs to each of the first: by name, else by position."""
@@ -185,7 +200,8 @@ class _Comparison:
     def drawn(self, dims: Mapping[str, int], seed: int, runs: int) -> Iterator[list[Array]]:
         """Inputs to try: those that the first model cannot run are passed over."""
         check_dims(self._ports, dims)
-        sizes = SIZES if has_open_dims(self._ports, dims) else SIZES[:1]
+        self._is_drawn = has_open_dims(self._ports, dims)
+        sizes = SIZES if self._is_drawn else SIZES[:1]
         for index in range(runs * len(sizes)):
             random = np.random.default_rng((seed, index))
             # A mask that masks nothing does not tell whether it is read.
@@ -212,7 +228,8 @@ class _Comparison:
                 skipped = skipped or self._skipped(values, error)
                 continue
             except RunError as error:
-                raise ModelError(self._failure(1, error)) from None
+                kind = UnfitError if self._is_drawn else ModelError
+                raise kind(self._failure(1, error)) from None
             # Of results without elements nothing can be told, and runtimes differ where they come from.
             is_empty = any(np.size(result) == 0 for result in (*expected, *actual))
             (empty if is_empty else done).append(_Run(values, expected, actual))
@@ -220,8 +237,7 @@ class _Comparison:
                 break
         done = done or empty[:runs]
         if not done:
-            hint = "; --dim fixes open dimensions, --inputs gives real values" if refused > 1 else ""
-            raise ModelError(f"{failure}{hint}")
+            raise UnfitError(failure) if self._is_drawn else ModelError(failure)
         fed: list[FedInput] = []
         outputs: list[OutputComparison] = []
         for run, (values, expected, actual) in enumerate(done):

@@ -17,6 +17,22 @@ pytest.importorskip("onnxruntime")
 
 MAX = '<ir_version: 8, opset_import: ["" : 13]> g (float[N, 2] x) => (float[N, 2] y) {{ y = {} (x, x) }}'
 
+UNFIT = (
+    '<ir_version: 8, opset_import: ["" : 13]> g (float[N] x) => (float[2, M] y) <int64[2] s = {2, 1000}> '
+    "{ y = Reshape (x, s) }"
+)
+
+
+def write_states(path: Path) -> None:
+    """y = x + memory; memory = y"""
+    import openvino
+    from openvino import opset6
+
+    x = opset6.parameter([1, 3], np.float32, name="x")
+    total = opset6.add(x, opset6.read_value(opset6.constant(np.ones((1, 3), np.float32)), "m", np.float32, [1, 3]))
+    sink = opset6.assign(total, "m")
+    openvino.serialize(openvino.Model([opset6.result(total)], [sink], [x], "g"), path)
+
 
 def test_the_same(folder: Path) -> None:
     write(folder / "a.onnx", MAX.format("Max"))
@@ -92,6 +108,29 @@ def test_models_that_do_not_run(folder: Path) -> None:
     write(folder / "odd.onnx", NOT_RUNNABLE)
     for arguments in (("a.onnx", "odd.onnx"), ("odd.onnx", "a.onnx")):
         assert fails("verify", *arguments).startswith("odd.onnx: ONNX Runtime cannot load it: ")
+
+
+def test_sizes_that_do_not_fit(folder: Path) -> None:
+    write(folder / "a.onnx", UNFIT)
+    hint = "; --dim fixes open dimensions, --inputs gives real values"
+    assert fails("verify", "a.onnx", "a.onnx").endswith(hint)
+    assert hint not in fails("verify", "a.onnx", "a.onnx", "--dim", "N=3")
+    hint = "; --verify-dim gives an open dimension its size; leave out --verify to have the result unverified"
+    assert fails("optimize", "a.onnx", "-o", "b.onnx", "--verify").endswith(hint)
+    assert fails("convert", "a.onnx", "-o", "b.xml", "--verify").endswith(hint)
+    assert maxfold("optimize", "a.onnx", "-o", "b.onnx", "--verify", "--verify-dim", "N=2000").status == 0
+
+
+def test_states_are_not_compared(folder: Path) -> None:
+    pytest.importorskip("openvino")
+    write_states(folder / "s.xml")
+    message = "s.xml keeps states from one run to the next, which are inputs and outputs in ONNX; the two cannot be "
+    message += "compared by running them"
+    refusal = fails("convert", "s.xml", "-o", "s.onnx", "--verify")
+    assert refusal == f"{message}; leave out --verify to have the result unverified"
+    assert maxfold("convert", "s.xml", "-o", "s.onnx", "-q").status == 0
+    assert fails("verify", "s.xml", "s.onnx") == message
+    assert maxfold("verify", "s.xml", "s.xml").status == 0
 
 
 @pytest.mark.parametrize(("missing", "kind"), [("onnxruntime", "ONNX models"), ("openvino", "OpenVINO IR")])
