@@ -211,7 +211,8 @@ Optimize = Annotated[
     _Switch,
     typer.Option(
         "--optimize/--no-optimize", rich_help_panel=_WRITING,
-        help="Whether the passes of 'maxfold optimize' run on the result, which is the default.",
+        help="Run the passes of 'maxfold optimize' on the result, which is the default; --no-optimize leaves it as "
+        "the conversion made it.",
     ),
 ]  # fmt: skip
 Jobs = Annotated[

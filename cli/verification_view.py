@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from maxfold.optimizer.verification import OutputComparison, Verification
 
-_STYLES = ("bold", "", "", "", "", "dim")
+_STYLES = ("bold", "", "", "", "", "dim", "dim")
 
 
 def show_verification(console: Console, names: tuple[str, str], verification: Verification, *, is_full: bool) -> None:
@@ -36,12 +36,12 @@ def _runs(verification: Verification) -> list[Text]:
 
 def _outputs(verification: Verification, is_full: bool) -> list[Text]:
     shown = list(verification.outputs) if is_full else _worst(verification.outputs)
-    rows = [["output", "bits", "max abs", "max rel", "max ulp", "run" if is_full else ""]]
+    rows = [["output", "bits", "max abs", "max rel", "max ulp", *(["run"] if is_full else []), ""]]
     for item in shown:
         numbers = [_number(item.max_abs), _number(item.max_rel), _number(item.max_ulp)]
         bits = "same" if item.is_bit_equal else "differ"
-        rows.append([item.name, bits, *numbers, str(item.run + 1) if is_full else item.mismatch])
-    lines = columns(rows, "llrrrl", _STYLES)
+        rows.append([item.name, bits, *numbers, *([str(item.run + 1)] if is_full else []), item.mismatch])
+    lines = columns(rows, "llrrrll" if is_full else "llrrrl", _STYLES)
     lines[0].stylize("dim")
     for line, item in zip(lines[1:], shown, strict=True):
         if not item.is_bit_equal and item.max_rel > verification.tolerance:

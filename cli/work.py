@@ -265,9 +265,11 @@ def _difference(verification: Verification) -> str:
     worst = max(
         (output for output in verification.outputs if not output.is_bit_equal), key=lambda output: output.max_rel
     )
-    if worst.max_rel == float("inf"):
-        return f"output {worst.name!r} has another shape, type or value"
-    return f"output {worst.name!r} differs by {worst.max_abs:.3g} ({worst.max_rel:.3g} relative)"
+    if worst.mismatch:
+        said = f"output {worst.name!r} differs: {worst.mismatch}"
+    else:
+        said = f"output {worst.name!r} differs by {worst.max_abs:.3g} ({worst.max_rel:.3g} relative)"
+    return "; ".join((said, *verification.notes))
 
 
 Possible = dict[str, "Report"]

@@ -62,5 +62,15 @@ def _pair(rows: list[Row]) -> OperatorPair:
         openvino_versions=(min(row.since for row in rows), None),
         form="pair" if isinstance(rows[0], Pair) else "lowering",
         tolerance=rows[0].tolerance,
-        limits=" ".join(dict.fromkeys(row.limits for row in rows if row.limits)),
+        limits=_limits(rows),
     )
+
+
+def _limits(rows: list[Row]) -> str:
+    """What is refused or differs; with the direction, where the two have limits of their own."""
+    ways = [[row for row in rows if not isinstance(row, other)] for other in (FromOpenvino, FromOnnx)]
+    texts = [" ".join(dict.fromkeys(row.limits for row in way if row.limits)) for way in ways]
+    if not all(ways) or texts[0] == texts[1]:
+        return texts[0] or texts[1]
+    named = zip(("From ONNX", "From OpenVINO"), texts, strict=True)
+    return " ".join(f"{way}: {text}" for way, text in named if text)

@@ -18,6 +18,7 @@ from maxfold.optimizer.api import load
 from maxfold.optimizer.comparison import OutputComparison, compare
 from maxfold.optimizer.feeds import check_dims, draw, has_open_dims, merged, read_inputs
 from maxfold.optimizer.index_bounds import index_bounds
+from maxfold.optimizer.row_order import is_reordered
 from maxfold.optimizer.runtimes import (
     OPENVINO,
     Port,
@@ -244,7 +245,13 @@ class _Comparison:
             for port, value in zip(self._ports, values, strict=True):
                 fed.append(FedInput(port.name, str(port.dtype), value.shape, run))
             for index, place in enumerate(self._outputs):
-                outputs.append(compare(first.outputs[index].name, expected[index], actual[place], run))
+                found = compare(first.outputs[index].name, expected[index], actual[place], run)
+                outputs.append(found)
+                if found.max_rel > tolerance and is_reordered(expected[index], actual[place], tolerance):
+                    self._notes.append(
+                        f"{found.name!r} has the same rows in another order: what is sorted by scores may tell apart "
+                        "those that are next to equal"
+                    )
         self._notes += [skipped] if skipped else []
         self._note_types()
         self._note_nan(outputs)

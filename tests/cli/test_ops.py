@@ -39,6 +39,20 @@ def test_a_direction_that_does_not_exist() -> None:
     assert "→" in line
 
 
+def test_limits_of_the_two_directions() -> None:
+    """One direction's limits do not read as the other's."""
+    (entry,) = json.loads(maxfold("ops", "LSTMSequence", "--json").stdout)["operators"]
+    there, back = entry["limits"].removeprefix("From ONNX: ").split(" From OpenVINO: ")
+    assert "a step at a time" in there
+    assert "peepholes and coupled gates too" in back
+    (entry,) = json.loads(maxfold("ops", "LogicalXor", "--json").stdout)["operators"]
+    assert entry["limits"] == ""
+    (entry,) = json.loads(maxfold("ops", "FloorMod", "--json").stdout)["operators"]
+    assert entry["limits"].startswith("Floating-point numbers become Div")
+    (entry,) = json.loads(maxfold("ops", "GatherND", "--json").stdout)["operators"]
+    assert entry["limits"].startswith("An index out of range is an error in ONNX and gives 0 in OpenVINO")
+
+
 def test_no_such_operator() -> None:
     run = maxfold("ops", "nothing\x1b")
     assert (run.status, run.stdout) == (1, "")

@@ -21,6 +21,10 @@ UNFIT = (
     '<ir_version: 8, opset_import: ["" : 13]> g (float[N] x) => (float[2, M] y) <int64[2] s = {2, 1000}> '
     "{ y = Reshape (x, s) }"
 )
+LOST_NAN = """
+<ir_version: 8, opset_import: ["" : 13]> g (float[3] x) => (float[3] y) <float zero = {0}>
+{ a = Abs (x)  b = Neg (a)  c = Sqrt (b)  y = Max (c, zero) }
+"""
 
 
 def write_states(path: Path) -> None:
@@ -108,6 +112,19 @@ def test_models_that_do_not_run(folder: Path) -> None:
     write(folder / "odd.onnx", NOT_RUNNABLE)
     for arguments in (("a.onnx", "odd.onnx"), ("odd.onnx", "a.onnx")):
         assert fails("verify", *arguments).startswith("odd.onnx: ONNX Runtime cannot load it: ")
+
+
+def test_what_does_not_go_together_is_said(folder: Path) -> None:
+    pytest.importorskip("openvino")
+    write(folder / "a.onnx", LOST_NAN)
+    refusal = maxfold("convert", "a.onnx", "-o", "a.xml", "--verify", "--no-optimize")
+    assert refusal.status == 1
+    assert "nothing written: output 'y' differs: NaN in one of the two, in 3 of 3 values; OpenVINO's " in refusal.stderr
+    assert maxfold("convert", "a.onnx", "-o", "a.xml", "-q", "--no-optimize").status == 0
+    for options in ((), ("-v",)):
+        run = maxfold("verify", "a.onnx", "a.xml", *options)
+        assert "  NaN in one of the two, in 3 of 3 values\n" in run.stdout
+    assert [line.split()[5] for line in run.stdout.splitlines() if line.startswith("y ")] == ["1", "2"]
 
 
 def test_sizes_that_do_not_fit(folder: Path) -> None:

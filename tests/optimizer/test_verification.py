@@ -218,6 +218,16 @@ def test_a_nan_that_openvino_loses_is_explained(maximum: Path, tmp_path: Path) -
     )
 
 
+def test_rows_in_another_order_are_explained(tmp_path: Path) -> None:
+    body = "g (float[5, 4] x) => (float[5, 4] y) <int64[5] p = {{{}}}> {{ y = Gather <axis = 0> (x, p) }}"
+    first = write(tmp_path / "m.onnx", body.format("0, 1, 2, 3, 4"))
+    result = verify(first, write(tmp_path / "n.onnx", body.format("0, 2, 1, 3, 4")))
+    assert not result.is_equal
+    assert len(result.notes) == 1
+    assert result.notes[0].startswith("'y' has the same rows in another order: ")
+    assert verify(first, write(tmp_path / "n.onnx", body.format("0, 1, 1, 3, 4"))).notes == ()
+
+
 def test_types_that_openvino_narrows_are_named(tmp_path: Path) -> None:
     body = "g (int64[2] a, float16[2] b) => (int64[2] y, float16[2] z) { y = Add(a, a) z = Neg(b) }"
     path = write(tmp_path / "m.onnx", body)

@@ -15,7 +15,7 @@ from maxfold.passes.conversion.sites.site import Shape
 
 # Tools that make states of inputs and outputs join both names.
 _JOINED = re.compile(r"(past.+?)(present.+)")
-_FIRST = "values that states have before the first run, to be fed there"
+_FIRST = "first values of states, to be fed in the first run"
 
 
 def names_of(variable: str) -> tuple[str, str]:

@@ -68,7 +68,7 @@ def test_runs_in_a_row(version: int, is_given: bool, tmp_path: Path) -> None:
 def test_what_is_to_be_fed_first(tmp_path: Path) -> None:
     """A first value that is not zero is told."""
     made = convert(load(written(tmp_path, initial=ov.constant(np.ones((2, 3), np.float32)))), to="onnx")
-    assert ("values that states have before the first run, to be fed there", "memory") in [
+    assert ("first values of states, to be fed in the first run", "memory") in [
         (item.what, item.example) for item in made.lost
     ]
 
