@@ -33,6 +33,9 @@ from maxfold.model.storage import FileSource, Source
 from maxfold.model.types import declare
 from maxfold.model.validate import check_model
 
+_IR_STARTS = (b"<?xml", b"<net")
+_IR_START_BYTES = 64
+
 ModelSource = str | Path | bytes | onnx.ModelProto
 
 
@@ -64,11 +67,19 @@ def _read(source: Source, path: Path | None) -> Model:
             model, _ = _parse(source, path, unresolved)
         check_model(model)
     except (wire.WireError, DecodeError) as error:
-        raise ModelError(f"{name}: is not an ONNX model, or is cut short: {error}") from None
+        raise ModelError(f"{name}: is not an ONNX model, or is cut short: {error}{_hint(source, path)}") from None
     except ModelError as error:
         message = str(error)
         raise ModelError(message if message.startswith(name) else f"{name}: {message}") from None
     return model
+
+
+def _hint(source: Source, path: Path | None) -> str:
+    """What to do where the bytes are a file of OpenVINO IR under a path that is none of an IR."""
+    if path is not None and path.suffix.lower() == ".bin":
+        return "; if it has the weights of an OpenVINO IR, give the path of its .xml"
+    start = source.sample(0, min(source.size, _IR_START_BYTES)).lstrip(b"\xef\xbb\xbf \t\r\n")
+    return "; it looks like OpenVINO IR, whose path has to end in .xml" if start.startswith(_IR_STARTS) else ""
 
 
 def _parse(source: Source, path: Path | None, left: frozenset[int]) -> tuple[Model, frozenset[int]]:

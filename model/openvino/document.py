@@ -14,6 +14,8 @@ from maxfold.model.storage import FileSource
 
 _CLOSING = re.compile(rb"</net\s*>")
 _MAX_ENDS = 4
+# What has no element so early is another kind of file.
+_START_BYTES = 16
 
 
 class _PrologEndError(Exception):
@@ -73,7 +75,8 @@ def _check_prolog(path: Path, data: bytes) -> None:
     except _PrologEndError:
         return
     except expat.ExpatError as error:
-        raise ModelError(f"{path}: is not an OpenVINO IR: {expat.errors.messages[error.code]}") from None
+        hint = "" if b"<" in data[:_START_BYTES] else "; only the path of an IR may end in .xml"
+        raise ModelError(f"{path}: is not an OpenVINO IR: {expat.errors.messages[error.code]}{hint}") from None
     except (LookupError, ValueError) as error:
         raise ModelError(f"{path}: is in an encoding that cannot be read: {error}") from None
 

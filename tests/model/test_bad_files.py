@@ -17,7 +17,7 @@ import pytest
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, ModelProto, TensorProto, helper
 
-from maxfold.model import ModelError, read_onnx, write_onnx
+from maxfold.model import ModelError, read_onnx, read_openvino, write_onnx
 from tests.model import every_field
 from tests.model.bad_files import BAD_FILES, HUGE_SHAPES, BadFile
 from tests.model.external import external_tensor_model, scattered_model
@@ -52,6 +52,37 @@ def test_a_bad_file_is_refused_in_one_line(bad: BadFile, tmp_path: Path) -> None
     assert_clear(caught.value, bad.message)
     assert list(out.iterdir()) == []
     assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        (
+            "m.onnx",
+            b'\xef\xbb\xbf<?xml version="1.0"?><net/>',
+            "; it looks like OpenVINO IR, whose path has to end in .xml",
+        ),
+        (
+            "m.onnx",
+            b'\n <net name="g" version="11"></net>',
+            "; it looks like OpenVINO IR, whose path has to end in .xml",
+        ),
+        ("m.bin", bytes(100), "; if it has the weights of an OpenVINO IR, give the path of its .xml"),
+        ("m.onnx", bytes(100), "a field before byte 1 has the number 0"),
+    ],
+)
+def test_files_of_the_other_format(name: str, content: bytes, hint: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ModelError) as caught:
+        read_onnx(tmp_path / name)
+    assert str(caught.value).endswith(hint)
+
+
+def test_an_onnx_file_that_is_called_an_ir(tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    write_onnx(read_onnx(one_node_model([])), path)
+    with pytest.raises(ModelError, match=r"is not an OpenVINO IR: .*; only the path of an IR may end in \.xml"):
+        read_openvino(path)
 
 
 def test_names_of_bad_files_are_unique() -> None:
