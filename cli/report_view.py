@@ -39,10 +39,7 @@ def show_outcome(console: Console, outcome: Outcome, options: OptimizeOptions) -
         lines.append(plain(f"converted from {outcome.conversion.source} to {outcome.conversion.result}"))
         if outcome.conversion.opset_reason:
             lines.append(plain(f"for {outcome.conversion.opset_reason}", "dim"))
-        lines += [
-            plain(f"not carried over: {item.what} ({item.count:,}, such as {item.example!r})", "yellow")
-            for item in outcome.conversion.lost
-        ]
+        lines += [plain(line, "yellow") for line in _lost(outcome)]
     lines += _passes(outcome.report, is_full=options.verbose)
     notes = _notes(outcome, options)
     if notes:
@@ -50,6 +47,12 @@ def show_outcome(console: Console, outcome: Outcome, options: OptimizeOptions) -
     source = outcome.task.source
     print_framed(console, "standard input" if source == STREAM else Path(source).name, lines)
     print_lines(console, [plain(ending(outcome, options)), *_settings(options)])
+
+
+def _lost(outcome: Outcome) -> list[str]:
+    """What of a model has no place in the other format, in lines."""
+    lost = () if outcome.conversion is None else outcome.conversion.lost
+    return [f"not carried over: {item.what} ({item.count:,}, such as {item.example!r})" for item in lost]
 
 
 def _settings(options: OptimizeOptions) -> list[Text]:
@@ -165,6 +168,11 @@ def show_batch(console: Console, outcomes: Sequence[Outcome], options: OptimizeO
     for outcome in outcomes:
         if outcome.failure is not None or options.verbose:
             print_lines(console, [plain(f"{outcome.task.source}: {ending(outcome, options)}")])
+        if options.verbose:
+            print_lines(console, [plain(f"{outcome.task.source}: {line}") for line in _lost(outcome)])
+    losing = sum(bool(_lost(outcome)) for outcome in outcomes)
+    if losing and not options.verbose:
+        print_lines(console, [plain(f"not all is carried over of {counted(losing, 'model')} (-v says what)")])
     print_lines(console, [plain(_batch_ending(outcomes, options)), *_settings(options)])
 
 

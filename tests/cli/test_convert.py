@@ -197,3 +197,21 @@ def test_what_is_lost_is_said(folder: Path) -> None:
     assert "  not carried over: quantization annotations (1, such as 'x')\n" in run.stderr
     lost = json.loads((folder / "report.json").read_text(encoding="utf-8"))["lost"]
     assert lost == [{"what": "quantization annotations", "count": 1, "example": "x"}]
+
+
+def test_what_is_lost_of_several_inputs(folder: Path) -> None:
+    for name in ("a.onnx", "b.onnx", "c.onnx"):
+        write(folder / name)
+    model = onnx.load(folder / "a.onnx")
+    model.graph.quantization_annotation.add(tensor_name="x")
+    onnx.save(model, folder / "a.onnx")
+    run = maxfold("convert", "a.onnx", "b.onnx", "--out-dir", "out")
+    assert (run.status, run.stdout) == (0, "")
+    assert "\nnot all is carried over of 1 model (-v says what)\n" in run.stderr
+    run = maxfold("convert", "a.onnx", "b.onnx", "--out-dir", "out", "-v")
+    assert "\na.onnx: not carried over: quantization annotations (1, such as 'x')\n" in run.stderr
+    assert "b.onnx: not carried over" not in run.stderr
+    assert "-v says what" not in run.stderr
+    run = maxfold("convert", "b.onnx", "c.onnx", "--out-dir", "out")
+    assert run.stderr.endswith("wrote 2 models in out\n")
+    assert "not all" not in run.stderr

@@ -226,7 +226,8 @@ ROWS: tuple[Row, ...] = (
         _squeeze_to_openvino,
         _squeeze_to_onnx,
         limits="A named dimension that turns out not to be 1 is an error in ONNX; OpenVINO leaves it. Where no axis is "
-        "named, those go that are known to be 1, if that leaves the dimensions that the model declares.",
+        "named, those go that are known to be 1, if that leaves the dimensions that the model declares; else "
+        "OpenVINO's CPU plugin does not load a file whose data has open dimensions.",
     ),
     *both("Unsqueeze", "Unsqueeze-1", _unsqueeze_to_openvino, _unsqueeze_to_onnx),
 )
