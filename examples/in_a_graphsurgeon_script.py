@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import onnx_graphsurgeon as gs
 
-from maxfold.optimizer import optimize
+import maxfold
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     logits.dtype = np.float32
     graph.outputs.append(logits)
 
-    report = optimize(graph)
+    report = maxfold.optimize(graph)
     print(f"{report.nodes_before} -> {report.nodes_after} nodes")
 
     onnx.save(gs.export_onnx(graph), target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from maxfold.optimizer import ModelError, load, optimize, save
+import maxfold
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -14,10 +14,10 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     source, target = arguments
     try:
-        model = load(source)
-        report = optimize(model)
-        written = save(model, target)
-    except ModelError as error:
+        model = maxfold.load(source)
+        report = maxfold.optimize(model)
+        written = maxfold.save(model, target)
+    except maxfold.ModelError as error:
         print(error, file=sys.stderr)
         return 2
     print(f"{report.nodes_before} -> {report.nodes_after} nodes")

@@ -19,6 +19,9 @@ ROOT = Path(__file__).parents[2]
 FLOORS = ("model", "passes", "optimizer", "cli")
 """The four folders, lowest floor first."""
 
+PACKAGE = "package"
+"""The folder of what `import maxfold` itself is: names that stand for those of the floors."""
+
 
 def python_files(*folders: str) -> list[Path]:
     """Every .py file below the named folders of the repository, sorted."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from tests.contract.repository import FLOORS, ROOT, imported_modules, python_files
+from tests.contract.repository import FLOORS, PACKAGE, ROOT, imported_modules, python_files
 
 BESIDE_THE_HOUSE = ("bench", "tests", "examples", "docs")
 
@@ -27,6 +30,11 @@ def test_imports_go_down(path: Path) -> None:
             assert FLOORS.index(parts[1]) <= own, f"{relative(path)} imports {name} from a floor above"
 
 
+def test_the_package_root_stands_on_the_python_api_and_the_command_line() -> None:
+    imported = {name for path in python_files(PACKAGE) for name in imported_modules(path) if name.startswith("maxfold")}
+    assert {name.rpartition(".")[0] for name in imported} == {"maxfold.optimizer", "maxfold.cli"}
+
+
 def test_every_floor_has_modules() -> None:
     for floor in FLOORS:
         assert python_files(floor), f"{floor}/ is empty, so the test of its imports tests nothing"
@@ -35,3 +43,10 @@ def test_every_floor_has_modules() -> None:
 def test_nothing_at_the_root_can_shadow_the_installed_package() -> None:
     assert not (ROOT / "maxfold").exists()
     assert not (ROOT / "maxfold.py").exists()
+
+
+def test_the_installed_package_is_imported_inside_a_checkout() -> None:
+    """From its root, with the working directory first on the path."""
+    code = "import maxfold, maxfold.cli, maxfold.passes; print(maxfold.__version__)"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == version("maxfold")

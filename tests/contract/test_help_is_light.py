@@ -36,10 +36,10 @@ NEEDED_BY_FEW = (
 )
 
 
-def imported_by(*arguments: str) -> set[str]:
+def imported_by(*arguments: str, module: str = "maxfold.cli") -> set[str]:
     """All modules imported by a run of the command line."""
     run = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "maxfold.cli", *arguments],
+        [sys.executable, "-X", "importtime", "-m", module, *arguments],
         capture_output=True,
         text=True,
         check=True,
@@ -54,6 +54,21 @@ def test_start_up_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
     imported = imported_by(*arguments)
     assert "maxfold" in imported
     assert not {name.split(".")[0] for name in imported} & set(HEAVY)
+
+
+def test_start_up_of_the_package_imports_what_that_of_the_command_line_does() -> None:
+    # What runs a module is imported before either.
+    assert imported_by("--help", module="maxfold") <= imported_by("--help") | {"maxfold.__main__"}
+
+
+def test_import_of_the_package_imports_nothing_else() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import maxfold; print(set(sys.modules) - before)\n"
+        "maxfold.__version__, dir(maxfold); print({'onnx', 'numpy'} & set(sys.modules))\n"
+        "maxfold.ModelError; print({'onnx', 'numpy'} - set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["{'maxfold'}", "set()", "set()"]
 
 
 def test_optimize_imports_what_it_needs(tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from tests.contract.repository import FLOORS, ROOT, pyproject
+from tests.contract.repository import FLOORS, PACKAGE, ROOT, pyproject
 
 
 def packages_on_disk() -> dict[str, str]:
-    """Import name -> folder, for every folder with Python files below the four floors."""
+    """Import name -> folder, for the root of the package and every folder with Python files below the four floors."""
     folders = {path.parent.relative_to(ROOT) for floor in FLOORS for path in (ROOT / floor).rglob("*.py")}
-    return {".".join(("maxfold", *folder.parts)): folder.as_posix() for folder in folders}
+    below = {".".join(("maxfold", *folder.parts)): folder.as_posix() for folder in folders}
+    return {"maxfold": PACKAGE, **below}
 
 
 def test_listed_packages_are_on_disk_and_vice_versa() -> None:
@@ -27,6 +28,14 @@ def test_every_floor_is_marked_as_typed() -> None:
     for floor in FLOORS:
         assert (ROOT / floor / "py.typed").is_file()
         assert "py.typed" in data[f"maxfold.{floor}"]
+    assert (ROOT / PACKAGE / "py.typed").is_file()
+    assert "py.typed" in data["maxfold"]
+
+
+def test_the_package_root_holds_nothing_else() -> None:
+    """A module in it would be imported as `maxfold.NAME`, and stand on no floor."""
+    found = {path.name for path in (ROOT / PACKAGE).iterdir() if path.name != "__pycache__"}
+    assert found == {"__init__.py", "__main__.py", "py.typed"}
 
 
 def test_the_command_is_declared() -> None:
