@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from maxfold.cli.formats import FORMAT_NAMES, IR, OTHER_FORMAT
 from maxfold.cli.options import ConvertOptions
@@ -96,7 +96,7 @@ class ConversionWork(Work):
         if options.fake_quantize is not None and model.format == IR:
             chosen["fake_quantize"] = options.fake_quantize
         try:
-            return convert(model, to=OTHER_FORMAT[model.format], **chosen)
+            return convert(model, to=cast("Any", OTHER_FORMAT[model.format]), **chosen)
         except ConversionError as error:
             raise RefusedError(f"{self._label}: {error}", self._label, error.refusals) from None
 

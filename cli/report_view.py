@@ -21,6 +21,14 @@ from maxfold.cli.layout import (
     seconds_text,
     shortened,
 )
+from maxfold.optimizer.report_table import (
+    PASS_ALIGNMENT,
+    SIZE_ALIGNMENT,
+    below_passes,
+    facts,
+    pass_cells,
+    size_cells,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,19 +68,8 @@ def _settings(options: OptimizeOptions) -> list[Text]:
 
 
 def _sizes(console: Console, report: Report) -> list[Text]:
-    rows = [
-        ("nodes", report.nodes_before, report.nodes_after),
-        ("constants", report.constants_before, report.constants_after),
-    ]
-    sizes = [("constant data", report.constant_bytes_before, report.constant_bytes_after)]
-    if report.input_bytes is not None and report.output_bytes is not None:
-        sizes.append(("file", report.input_bytes, report.output_bytes))
-    sign = arrow(console)
-    cells = [[name, f"{before:,}", sign, f"{after:,}", change_text(before, after)] for name, before, after in rows]
-    cells += [
-        [name, bytes_text(before), sign, bytes_text(after), change_text(before, after)] for name, before, after in sizes
-    ]
-    lines = columns(cells, "lrlrr", ("", "", "dim", "bold", ""))
+    cells = size_cells(report, arrow(console))
+    lines = columns(cells, SIZE_ALIGNMENT, ("", "", "dim", "bold", ""))
     for line, row in zip(lines, cells, strict=True):
         change = row[-1]
         line.stylize("green" if change.startswith("-") else "yellow" if change.startswith("+") else "dim", -len(change))
@@ -81,30 +78,14 @@ def _sizes(console: Console, report: Report) -> list[Text]:
 
 def _passes(report: Report, *, is_full: bool) -> list[Text]:
     """The passes that changed something; all of them where all are asked for."""
-    shown = [entry for entry in report.passes if entry.changes or is_full]
-    if not report.passes:
-        return [plain("no passes were run", "dim")]
-    if not shown:
-        return [plain("nothing to do: no pass found anything to change", "dim")]
-    cells = []
-    for entry in shown:
-        noun = "change " if entry.changes == 1 else "changes"
-        cells.append([entry.name, f"{entry.changes:,} {noun}", seconds_text(entry.elapsed_seconds)])
-    lines = columns(cells, "lrr", ("", "bold", "dim"))
-    idle = len(report.passes) - len(shown)
-    if idle:
-        lines.append(plain(f"{idle} other {'pass' if idle == 1 else 'passes'} changed nothing", "dim"))
-    return lines
+    cells = pass_cells(report, is_full=is_full)
+    below = below_passes(report, len(cells))
+    return [*columns(cells, PASS_ALIGNMENT, ("", "bold", "dim")), *([plain(below, "dim")] if below else [])]
 
 
 def _notes(outcome: Outcome, options: OptimizeOptions) -> list[Text]:
     report = outcome.report
-    notes = []
-    if report.dimensions_fixed:
-        notes.append(plain(f"{counted(report.dimensions_fixed, 'dimension')} of the inputs fixed"))
-    if report.notes:
-        results = counted(len(report.notes), "folded result")
-        notes.append(plain(f"{results} may differ from a runtime's in the last place"))
+    notes = [plain(line) for line in facts(report)]
     if report.declines and not options.explain:
         notes.append(plain(f"{counted(len(report.declines), 'rewrite')} declined (--explain says why)"))
     if report.relaxed_gain and outcome.conversion is None:

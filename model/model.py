@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import onnx_graphsurgeon as gs
 
 from maxfold.model.data import RegionData
 from maxfold.model.errors import ModelError
@@ -28,7 +29,7 @@ class Lost:
     example: str
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Model:
     """A model in memory. Weights are views of the files it was read from.
 
@@ -48,6 +49,39 @@ class Model:
     net: Any = None
     lost: tuple[Lost, ...] = ()
     opset_reason: str = ""
+
+    def __repr__(self) -> str:
+        """One line: the format, the graph's name, and how much is in it."""
+        kind = "OpenVINO IR" if self.format == "openvino" else "ONNX"
+        place = f" from {str(self.path)!r}" if self.path is not None else ""
+        constants = sum(1 for _ in self.constants())
+        return f"<Model: {kind} {self.graph.name!r}, {self.node_count():,} nodes, {constants:,} constants{place}>"
+
+    def to_proto(self) -> onnx.ModelProto:
+        """The model as a ModelProto; the weights are copied once. Raises `ModelError` for an OpenVINO IR."""
+        from maxfold.model.in_memory import to_proto
+
+        self._require_onnx()
+        return to_proto(self)
+
+    def to_bytes(self) -> bytes:
+        """The model as the bytes of an ONNX file, without external data.
+
+        Raises `ModelError` for an OpenVINO IR, and where that would be 2 GiB or more.
+        """
+        from maxfold.model.onnx_writer import to_bytes
+
+        self._require_onnx()
+        return to_bytes(self)
+
+    def to_graphsurgeon(self) -> gs.Graph:
+        """A new `onnx_graphsurgeon.Graph`, which shares nothing with the model; what graphsurgeon does not keep, such
+        as metadata, is missing. Raises `ModelError` for an OpenVINO IR."""
+        return gs.import_onnx(self.to_proto())
+
+    def _require_onnx(self) -> None:
+        if self.format != "onnx":
+            raise ModelError("the model is an OpenVINO IR; convert it to ONNX first")
 
     @property
     def ir_version(self) -> int:

@@ -18,9 +18,9 @@ from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, scopes_
 from maxfold.model.model import ONNX_DOMAINS, Model
 from maxfold.model.onnx_tensors import bring_in, renamed_tensor, set_text, sparse_tensor, tensor_shell, to_bytes
 from maxfold.model.order import node_reads
-from maxfold.model.storage import Region
+from maxfold.model.storage import Region, Source
 from maxfold.model.types import is_as_declared, value_info
-from maxfold.model.wire import RAW_DATA, Pieces, split_fields
+from maxfold.model.wire import CUT_BYTES, RAW_DATA, Pieces, Skeleton, split_fields
 
 # Field numbers of onnx.proto.
 _MODEL_GRAPH, _MODEL_FUNCTIONS = 7, 25
@@ -35,14 +35,14 @@ def encode_model(
     layout: ExternalLayout | None = None,
     *,
     keep_inline: bool = False,
-    max_data_bytes: int | None = None,
+    skeleton: Skeleton | None = None,
 ) -> Pieces:
     """A serialized ModelProto, large data still in its files.
 
     With a `layout`, initializers of at least 1 KiB go there (with `keep_inline` only what was external already).
-    With `max_data_bytes`, tensors with more bytes are left without data.
+    With a `skeleton`, large data that would stand in the message is cut out and goes there.
     """
-    return _Encoder(model, layout, keep_inline, max_data_bytes).model()
+    return _Encoder(model, layout, keep_inline, skeleton).model()
 
 
 _NESTED_FIELDS = {(False, False): "t", (False, True): "tensors", (True, False): "g", (True, True): "graphs"}
@@ -59,12 +59,12 @@ def _nested_kind(is_graph: bool, is_list: bool) -> AttributeProto.AttributeType:
 
 class _Encoder:
     def __init__(
-        self, model: Model, layout: ExternalLayout | None, keep_inline: bool, max_data_bytes: int | None
+        self, model: Model, layout: ExternalLayout | None, keep_inline: bool, skeleton: Skeleton | None
     ) -> None:
         self._model = model
         self._layout = layout
         self._keep_inline = keep_inline
-        self._max_data_bytes = max_data_bytes
+        self._skeleton = skeleton
 
     def model(self) -> Pieces:
         model = self._model
@@ -223,8 +223,6 @@ class _Encoder:
         if data.dtype is not None and data.dtype.kind == "string":
             shell.string_data.extend(tensor_proto(data.elements(), data.dtype).string_data)
             return to_bytes(shell)
-        if self._max_data_bytes is not None and data.nbytes > self._max_data_bytes:
-            return to_bytes(shell)
         values: Region | bytes
         if isinstance(data, StoredData):
             values = data.region
@@ -237,11 +235,23 @@ class _Encoder:
             return to_bytes(shell)
         bring_in(shell)
         field = data.field if isinstance(data, StoredData) and data.field is not None else RAW_DATA
+        if self._skeleton is not None and self._cut(shell, field, values):
+            return to_bytes(shell)
         head, tail = split_fields(to_bytes(shell), field)
         out = Pieces([head])
         out.add_field(field, values)
         out.add(tail)
         return out
+
+    def _cut(self, shell: onnx.TensorProto, field: int, values: Region | bytes) -> bool:
+        """Whether the data is large enough to be cut out of the message, which is marked then."""
+        assert self._skeleton is not None
+        region = values if isinstance(values, Region) else Region(Source(values), 0, len(values))
+        if region.nbytes < CUT_BYTES or shell.HasField("segment"):
+            return False
+        shell.segment.begin, shell.segment.end = len(self._skeleton.cuts), self._skeleton.token
+        self._skeleton.cuts.append((field, region))
+        return True
 
     def _moves_out(self, data: TensorData, is_initializer: bool) -> bool:
         """Whether a tensor goes to the external data file. Tensors in attributes stay as they were, since few

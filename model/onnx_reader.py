@@ -87,6 +87,27 @@ def _parse(source: Source, path: Path | None, left: frozenset[int]) -> tuple[Mod
     skeleton = wire.cut(source, left)
     proto = onnx.ModelProto()
     proto.ParseFromString(skeleton.data)
+    return _read_skeleton(proto, skeleton, source, path)
+
+
+def read_message(proto: onnx.ModelProto, skeleton: wire.Skeleton, name: str) -> Model | None:
+    """The model of a message from which large data was cut, and is taken apart.
+
+    None where some of that belongs to no tensor that was read. Raises `ModelError`, which begins with `name`.
+    """
+    try:
+        model, unresolved = _read_skeleton(proto, skeleton, Source(b"", name), None)
+        if unresolved:
+            return None
+        check_model(model)
+    except ModelError as error:
+        raise ModelError(f"{name}: {error}") from None
+    return model
+
+
+def _read_skeleton(
+    proto: onnx.ModelProto, skeleton: wire.Skeleton, source: Source, path: Path | None
+) -> tuple[Model, frozenset[int]]:
     if not proto.HasField("graph"):
         raise ModelError("is not an ONNX model: it has no graph; give the path of a model file")
     if proto.ir_version >= 3 and not proto.opset_import:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-import onnx
-
 from maxfold.model.adopt import adopt
 from maxfold.model.data import RegionData, TensorData
 from maxfold.model.errors import ModelError
@@ -56,15 +54,10 @@ def write_onnx(model: Model, target: str | Path | BinaryIO, *, external_data: Ex
     return write_files(files, [layout.nbytes, pieces.nbytes])
 
 
-def to_proto(model: Model, *, max_data_bytes: int | None = None) -> onnx.ModelProto:
-    """The model as a ModelProto in memory.
-
-    With `max_data_bytes`, tensors with more bytes are left without data: enough for shape inference.
-    """
+def to_bytes(model: Model) -> bytes:
+    """The bytes of a file without external data. Raises `ModelError` where they would be 2 GiB or more."""
     adopt(model)
-    proto = onnx.ModelProto()
-    proto.ParseFromString(encode_model(model, max_data_bytes=max_data_bytes).to_bytes())
-    return proto
+    return _encode_inline(model).to_bytes()
 
 
 def _encode_inline(model: Model) -> Pieces:

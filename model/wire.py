@@ -129,6 +129,10 @@ class Pieces:
         return b"".join(bytes(part.view()) if isinstance(part, Region) else part for part in self.parts)
 
 
+def _new_token() -> int:
+    return int.from_bytes(os.urandom(8), "little") >> 2
+
+
 @dataclass(slots=True)
 class Skeleton:
     """A serialized model without its large tensor data.
@@ -137,7 +141,7 @@ class Skeleton:
     file can forge it) and whose `begin` is the index of the cut.
     """
 
-    token: int
+    token: int = field(default_factory=_new_token)
     data: bytes = b""
     cuts: list[tuple[int, Region]] = field(default_factory=list)
     """(field number of the TensorProto the region stood in, region)"""
@@ -148,11 +152,18 @@ def cut(source: Source, left: frozenset[int] = frozenset()) -> Skeleton:
 
     Data at the offsets `left` stays in. Raises `WireError` where the bytes are not a protobuf message.
     """
-    skeleton = Skeleton(token=int.from_bytes(os.urandom(8), "little") >> 2)
+    skeleton = Skeleton()
     pieces: list[bytes] = []
     _Cutter(source, skeleton, left).message("model", 0, source.size, pieces, 0)
     skeleton.data = b"".join(pieces)
     return skeleton
+
+
+def cut_tensor(source: Source, skeleton: Skeleton) -> bytes:
+    """A serialized TensorProto without its data, where that is large; what is cut goes to the skeleton's cuts."""
+    pieces: list[bytes] = []
+    _Cutter(source, skeleton, frozenset()).message("tensor", 0, source.size, pieces, 0)
+    return b"".join(pieces)
 
 
 class _Window:

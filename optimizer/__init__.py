@@ -9,7 +9,7 @@ save(convert(model, to="openvino"), "m.xml")
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from maxfold.model import Model, ModelError
 from maxfold.optimizer.api import convert, load, optimize, save
@@ -39,8 +39,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """What is imported when it is first asked for."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+# Type checkers go by the names above: a function that gives any would hide misspelled ones from them.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """What is imported when it is first asked for."""
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

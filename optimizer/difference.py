@@ -20,8 +20,8 @@ from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.openvino.document import tag
 from maxfold.model.openvino.ir import ConstantLayer, Layer, Port, layer_of, port_of
-from maxfold.optimizer.arguments import require_model
 from maxfold.optimizer.inspection import Inspection, inspect
+from maxfold.optimizer.sources import ModelSource, model_of
 
 DIFFERENCE_SCHEMA = "maxfold.diff/1"
 
@@ -75,15 +75,18 @@ class Difference:
         return {"schema": DIFFERENCE_SCHEMA, "is_equal": self.is_equal, **asdict(self)}
 
 
-def diff(first: Model, second: Model) -> Difference:
-    """What differs between two models, of one format or of both; neither is changed.
+def diff(first: ModelSource, second: ModelSource) -> Difference:
+    """What differs between two models, of one format or of both; neither is changed. Each is whatever `load` takes.
 
     Nodes go together by the names of their results within their scope, else by their own names; constants by name. The
     order of nodes and constants, and how and in which file values are stored, do not count. Between two formats,
     attributes and what only one format can say of nodes and tensors are not compared. Raises `ModelError` for a
     constant that cannot be decoded.
     """
-    require_model("diff", first, second)
+    return _diff(model_of("diff", first), model_of("diff", second))
+
+
+def _diff(first: Model, second: Model) -> Difference:
     comparison = _Comparison(is_one_format=first.format == second.format)
     functions = [{"::".join(filter(None, item.key)): item for item in model.functions} for model in (first, second)]
     comparison.metadata_of("", _model_facts(first, functions[0]), _model_facts(second, functions[1]))

@@ -6,14 +6,14 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from maxfold.model import Model, dtypes
+from maxfold.model import dtypes
 from maxfold.model.data import RegionData
 from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import ONNX_DOMAINS
 from maxfold.model.openvino import text
 from maxfold.model.openvino.document import tag
 from maxfold.model.openvino.ir import Net, port_of
-from maxfold.optimizer.arguments import require_model
+from maxfold.optimizer.sources import ModelSource, model_of
 
 INSPECTION_SCHEMA = "maxfold.inspection/1"
 
@@ -78,9 +78,12 @@ class Inspection:
         return {"schema": INSPECTION_SCHEMA, **asdict(self)}
 
 
-def inspect(model: Model) -> Inspection:
-    """What a model holds; no weight is read."""
-    require_model("inspect", model)
+def inspect(source: ModelSource) -> Inspection:
+    """What a model holds; no weight is read. `source` is whatever `load` takes.
+
+    Raises `ModelError` for anything that is no usable model.
+    """
+    model = model_of("inspect", source)
     scopes = list(model.scopes())
     constants = [constant for scope in scopes for constant in scope.constants]
     operators = Counter(_operator(node) for scope in scopes for node in scope.nodes if node.op != "Constant")

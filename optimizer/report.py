@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from maxfold.optimizer.report_table import to_html, to_text
 from maxfold.passes import DeclineRecord
 from maxfold.passes.rule import NoteRecord
 
@@ -56,7 +57,7 @@ def _group(rule: str, members: list[DeclineRecord]) -> DeclineGroup:
     return DeclineGroup(rule, operators, reason, len(members), example)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """What `optimize` did. Nodes are counted in all scopes, Constant nodes not; sizes are stored bytes.
 
@@ -82,6 +83,24 @@ class Report:
     input_bytes: int | None = None
     output_bytes: int | None = None
 
+    def __str__(self) -> str:
+        """The table that the command line prints."""
+        return to_text(self)
+
+    def __repr__(self) -> str:
+        """One line."""
+        changes = sum(self.changes.values())
+        return f"<Report: {self.nodes_before:,} -> {self.nodes_after:,} nodes, {changes:,} changes, math={self.math!r}>"
+
+    def _repr_html_(self) -> str:
+        """The table as notebooks show it."""
+        return to_html(self)
+
+    @property
+    def changes(self) -> dict[str, int]:
+        """How often each pass that was run changed something, by its name."""
+        return {entry.name: entry.changes for entry in self.passes}
+
     @property
     def changed(self) -> bool:
         """Whether anything was rewritten."""
@@ -98,3 +117,9 @@ class Report:
             for group in group_declines(self.declines)
         ]
         return {"schema": REPORT_SCHEMA, "changed": self.changed, **asdict(self), "decline_groups": groups}
+
+    def to_json(self) -> str:
+        """The same as JSON text, as the command line writes it."""
+        import json
+
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)

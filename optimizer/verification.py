@@ -30,6 +30,7 @@ from maxfold.optimizer.runtimes import (
     runtime_for,
 )
 from maxfold.optimizer.sizes import SIZES
+from maxfold.optimizer.sources import ModelSource, files_of
 from maxfold.passes.conversion.names import shapes_of
 
 VERIFICATION_SCHEMA = "maxfold.verification/1"
@@ -77,8 +78,8 @@ class Verification:
 
 
 def verify(
-    first: str | Path,
-    second: str | Path,
+    first: ModelSource,
+    second: ModelSource,
     *,
     tolerance: float | None = None,
     dims: Mapping[str, int] | None = None,
@@ -86,16 +87,28 @@ def verify(
     seed: int = 0,
     runs: int = _RUNS,
 ) -> Verification:
-    """Runs two files, each ONNX or OpenVINO IR, on the same inputs and compares their outputs.
+    """Runs two models, each ONNX or OpenVINO IR, on the same inputs and compares their outputs.
 
-    The inputs are `runs` times seeded random values of the declared types and shapes; open dimensions get other sizes
-    each time, unless `dims` gives them: by a symbol's name, or as "input:axis". `inputs` is an `.npz` file with arrays
-    by input names to take instead, for one run. `tolerance` bounds the difference relative to the larger of 1 and the
-    value; the default is 0 within one format, and 1e-4 between two, whose runtimes round differently.
+    Each is whatever `load` takes. The inputs are `runs` times seeded random values of the declared types and shapes;
+    open dimensions get other sizes each time, unless `dims` gives them: by a symbol's name, or as "input:axis".
+    `inputs` is an `.npz` file with arrays by input names to take instead, for one run. `tolerance` bounds the
+    difference relative to the larger of 1 and the value; the default is 0 within one format, and 1e-4 between two,
+    whose runtimes round differently.
 
     Raises `ModelError` where a runtime is missing or cannot run a file, or inputs and outputs do not go together.
     """
-    paths = (Path(first), Path(second))
+    with files_of("verify", first, second) as (one, other):
+        return _verify((one, other), tolerance, dims, inputs, seed, runs)
+
+
+def _verify(
+    paths: tuple[Path, Path],
+    tolerance: float | None,
+    dims: Mapping[str, int] | None,
+    inputs: str | Path | None,
+    seed: int,
+    runs: int,
+) -> Verification:
     missing = missing_runtime(paths)
     if missing is not None:
         raise ModelError(missing)

@@ -45,20 +45,23 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """What is imported when it is first asked for."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "__version__":
-        from importlib.metadata import version
+# Type checkers go by the names above: a function that gives any would hide misspelled ones from them.
+if not TYPE_CHECKING:
 
-        value: object = version("maxfold")
-    else:
-        from importlib import import_module
+    def __getattr__(name: str) -> object:
+        """What is imported when it is first asked for."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name == "__version__":
+            from importlib.metadata import version
 
-        value = getattr(import_module("maxfold.optimizer"), name)
-    globals()[name] = value
-    return value
+            value: object = version("maxfold")
+        else:
+            from importlib import import_module
+
+            value = getattr(import_module("maxfold.optimizer"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

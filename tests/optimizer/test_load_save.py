@@ -134,13 +134,10 @@ def test_weights_that_nothing_touches_are_not_decoded(tmp_path: Path, monkeypatc
     save(loaded, tmp_path / "out.onnx")
 
 
-@pytest.mark.parametrize("wrong", [None, 7, 1.5, [b"x"], bytearray(b"x"), io.BytesIO(b"x")])
-def test_other_types_are_refused(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="a model is loaded from a path, bytes, ModelProto or graphsurgeon Graph, not"):
-        load(wrong)
-
-
-@pytest.mark.parametrize("wrong", [b"", b"not a model", "missing.onnx", Path(), ModelProto()])
+@pytest.mark.parametrize(
+    "wrong",
+    [b"", b"not a model", bytearray(b"x"), io.BytesIO(b"x"), io.BytesIO(), "missing.onnx", Path(), ModelProto()],
+)
 def test_what_is_no_model_is_one_line(wrong: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError) as caught:
@@ -156,12 +153,6 @@ def test_a_proto_with_external_data_needs_its_folder(tmp_path: Path, monkeypatch
     monkeypatch.chdir("/")
     with pytest.raises(ModelError):
         load(onnx.load(path, load_external_data=False))
-
-
-@pytest.mark.parametrize("wrong", ["m.onnx", Path("m.onnx"), b"bytes"])
-def test_optimize_does_not_take_files(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="optimize works in place: load"):
-        optimize(wrong)
 
 
 def test_optimize_changes_a_proto_in_place() -> None:

@@ -77,3 +77,37 @@ def test_new_weights_take_memory_one_at_a_time(tmp_path: Path) -> None:
     assert nodes == 2 * _COUNT
     # Three times the largest of them, which is turned as a whole; all of them are 60 MB.
     assert growth_bytes < 16 * _SIZE * _SIZE
+
+
+# What is in memory when the message has been parsed is not counted.
+_IN_MEMORY = """
+import sys
+import onnx
+import maxfold
+
+def bytes_of(kind):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(kind))
+
+small, large = sys.argv[1:]
+maxfold.optimize(onnx.load(small), math="relaxed")
+model = onnx.load(large)
+before = bytes_of("VmRSS")
+with open("/proc/self/clear_refs", "w") as peak:
+    peak.write("5")
+report = maxfold.optimize(model, math="relaxed")
+print(report.nodes_after, bytes_of("VmHWM") - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_message_is_rewritten_with_one_copy_of_its_weights(tmp_path: Path) -> None:
+    small, large = tmp_path / "small.onnx", tmp_path / "large.onnx"
+    _write(small, 4, 300)
+    _write(large, _COUNT, _SIZE)
+    command = [sys.executable, "-c", _IN_MEMORY, str(small), str(large)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    nodes, growth_bytes = map(int, result.stdout.split())
+    assert nodes < 4 * _COUNT
+    # One copy, and what one tensor is made of; the largest has four bytes an element.
+    assert growth_bytes < large.stat().st_size + 16 * _SIZE * _SIZE

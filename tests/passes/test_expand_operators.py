@@ -9,7 +9,7 @@ from onnx.reference import ReferenceEvaluator
 
 from maxfold.model import read_onnx
 from maxfold.model.edit import Edit
-from maxfold.model.onnx_writer import to_proto
+from maxfold.model.in_memory import to_proto
 from maxfold.optimizer import optimize
 from maxfold.passes import CATALOGUE
 from maxfold.passes.expand_operators import ExpandOperators

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from lxml import etree
 from onnx import TensorProto, helper, numpy_helper
 
+from maxfold.model.in_memory import to_proto
 from maxfold.model.model import Model
-from maxfold.model.onnx_writer import to_proto
 from maxfold.optimizer import load, save
 from maxfold.optimizer.api import convert
 

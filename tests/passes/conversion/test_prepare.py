@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper, parser
 
 from maxfold.model import read_onnx
-from maxfold.model.onnx_writer import to_proto
+from maxfold.model.in_memory import to_proto
 from maxfold.optimizer.api import convert
 from maxfold.passes.conversion import TABLE
 from maxfold.passes.conversion.errors import ConversionError

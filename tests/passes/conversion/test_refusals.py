@@ -14,7 +14,7 @@ from onnx import parser
 from openvino import opset13
 
 from maxfold.model import ModelError
-from maxfold.model.onnx_writer import to_proto
+from maxfold.model.in_memory import to_proto
 from maxfold.optimizer import convert, load
 from maxfold.passes.conversion import ConversionError
 from maxfold.passes.conversion.versions import NEWEST_ONNX
