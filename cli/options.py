@@ -190,8 +190,11 @@ def _check_names(chosen: Mapping[str, Any], given: Mapping[str, object], setting
     if not wanted:
         return
     from maxfold.optimizer.known_names import why_no_operator, why_no_pass
+    from maxfold.optimizer.own_passes import ALL
 
     for key, name in wanted:
+        if (key, name) == ("passes", ALL):
+            continue
         reason = why_no_operator(name) if key == "expand" else why_no_pass(name, "'maxfold passes' lists them")
         if reason is not None:
             where = f"--{key}" if key in given else f"{settings.label} {key}"

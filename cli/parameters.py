@@ -227,7 +227,8 @@ Passes = Annotated[
     _Text,
     typer.Option(
         "--passes", metavar="NAMES", rich_help_panel=_REWRITING, autocompletion=complete_passes,
-        help="Run only these passes, separated by commas; 'maxfold passes' lists them.",
+        help="Run only these passes, separated by commas; 'maxfold passes' lists them. 'all' is all of them, and "
+        "package.module:Class is one of your own.",
     ),
 ]  # fmt: skip
 Skip = Annotated[

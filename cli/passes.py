@@ -13,7 +13,7 @@ PASSES_SCHEMA = "maxfold.passes/1"
 
 
 def passes(json: given.Json = None, markdown: given.Markdown = None, version: given.Version = None) -> None:
-    """Lists the passes, in the order in which they run.
+    """Lists the passes, in the order in which they run, and those that installed packages bring.
 
     For each: whether it is exact, what it does, and its options with their defaults.
     """
@@ -30,6 +30,9 @@ def passes(json: given.Json = None, markdown: given.Markdown = None, version: gi
 
         write_stdout(to_markdown(entries, folded_operators()))
         return
+    from maxfold.optimizer.pipeline import installed_passes
+
+    entries += installed_passes()
     if json:
         write_json({"schema": PASSES_SCHEMA, "passes": [_to_dict(entry) for entry in entries]})
         return

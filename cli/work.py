@@ -134,6 +134,8 @@ class Work:
         self._progress.stage("reading")
         model = load(self._path)
         result, report, conversion = self._rewrite(model)
+        if options.check and options.passes:
+            self._check_end(result)
         verification, failure = self._verify(result, report) if options.verify else (None, None)
         is_written = failure is None and self._is_to_write(report)
         output_bytes = self._save(result) if is_written else self._size(result, report)
@@ -176,6 +178,16 @@ class Work:
             progress=self._progress.step,
             **chosen,
         )
+
+    def _check_end(self, result: Model) -> None:
+        """Passes of one's own, which no test of maxfold knows, are run once more."""
+        from maxfold.optimizer.own_passes import has_own
+
+        if not has_own(self._options.passes):
+            return
+        from maxfold.optimizer.idempotence import check_end
+
+        check_end(result, self._optimize)
 
     def _is_to_write(self, report: Report) -> bool:
         """A file that would only be written over itself is left alone."""

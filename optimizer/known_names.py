@@ -7,12 +7,20 @@ from collections.abc import Iterable
 
 from onnx import defs
 
+from maxfold.model import ModelError
+from maxfold.optimizer.own_passes import installed, is_own_name, own_pass
 from maxfold.passes import CATALOGUE
 
 
 def why_no_pass(name: str, listed: str = "catalogue() lists them") -> str | None:
     """What is said of a name that no pass has, None for the name of one; `listed` says where all are."""
-    return _why_unknown(name, "a pass", (entry.name for entry in CATALOGUE), listed)
+    if not is_own_name(name):
+        return _why_unknown(name, "a pass", (*(entry.name for entry in CATALOGUE), *installed()), listed)
+    try:
+        own_pass(name)
+    except ModelError as error:
+        return str(error)
+    return None
 
 
 def why_no_operator(name: str) -> str | None:

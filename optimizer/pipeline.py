@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from maxfold.model import Model, ModelError
@@ -13,8 +13,9 @@ from maxfold.model.declarations import forget_contradicted
 from maxfold.model.edit import Edit
 from maxfold.model.view import Math
 from maxfold.optimizer.known_names import why_no_operator, why_no_pass
+from maxfold.optimizer.own_passes import ALL, installed, made, own_pass, own_passes
 from maxfold.optimizer.report import PassReport, Report
-from maxfold.passes import CATALOGUE, DeclineRecord, Pass, PassResult, Progress, kernels
+from maxfold.passes import CATALOGUE, DeclineRecord, Pass, PassResult, Progress, failures, kernels
 from maxfold.passes.driver import RuleGroup, RulePass
 from maxfold.passes.rule import NoteRecord
 from maxfold.passes.runtime_patterns import forget_patterns
@@ -36,10 +37,24 @@ class PassInfo:
 
 def catalogue() -> tuple[PassInfo, ...]:
     """All passes in the order in which they run."""
-    return tuple(
-        PassInfo(entry.name, entry.summary, entry.mode, {field.name: field.default for field in fields(entry)})
-        for entry in CATALOGUE
-    )
+    return tuple(map(_info, CATALOGUE))
+
+
+def installed_passes() -> tuple[PassInfo, ...]:
+    """The passes that installed packages bring, by name; what cannot be used says so in its summary."""
+    return tuple(map(_installed_pass, installed()))
+
+
+def _installed_pass(name: str) -> PassInfo:
+    try:
+        entry = own_pass(name)
+    except ModelError as error:
+        return PassInfo(name, str(error), "unusable", {})
+    return _info(entry)
+
+
+def _info(entry: type[Pass]) -> PassInfo:
+    return PassInfo(entry.name, entry.summary, entry.mode, {field.name: field.default for field in fields(entry)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +81,20 @@ def select_passes(passes: Sequence[str] | None, skip: Iterable[str], options: Ma
     is none."""
     skipped = set(skip)
     for name in (*(passes or ()), *skipped):
-        _raise_if(why_no_pass(name))
+        _raise_if(None if name == ALL and name not in skipped else why_no_pass(name))
     for name in options.get("expand", ()):
         _raise_if(why_no_operator(name))
-    chosen = [entry for entry in CATALOGUE if (passes is None or entry.name in passes) and entry.name not in skipped]
+    wanted = {entry.name for entry in CATALOGUE} if passes is None or ALL in passes else set(passes)
+    chosen = [entry for entry in CATALOGUE if entry.name in wanted - skipped]
     # An operator that is to be expanded is not made again of its parts.
     chosen = [entry for entry in chosen if entry.makes.isdisjoint(options.get("expand", ()))]
     if options.get("opset") is not None and UpgradeOpset not in chosen:
         raise ModelError(f"an opset to upgrade to needs the pass {UpgradeOpset.name!r}, which is not to run")
+    chosen += own_passes(name for name in passes or () if name not in skipped)
     selected: list[Pass] = []
     for entry in chosen:
         own = {field.name for field in fields(entry)}
-        selected.append(entry(**{name: value for name, value in options.items() if name in own}))
+        selected.append(made(entry, {name: value for name, value in options.items() if name in own}))
     return selected
 
 
@@ -114,6 +131,8 @@ def run_pipeline(
             if not changes:
                 break
             edit.forget_types()
+        else:
+            _raise_if_endless(passes, results)
     finally:
         # A cancelled run leaves a model that is right, with the rewrites made so far.
         edit.flush()
@@ -142,10 +161,32 @@ def _steps(passes: Sequence[Pass]) -> Iterator[RuleGroup | Pass]:
 def _run_round(steps: Sequence[RuleGroup | Pass], edit: Edit, progress: Progress | None) -> Iterator[PassResult]:
     """Every pass once."""
     for step in steps:
-        results = step.run(edit, progress) if isinstance(step, RuleGroup) else [step.run(edit, progress)]
+        results = step.run(edit, progress) if isinstance(step, RuleGroup) else [_run_pass(step, edit, progress)]
         if any(result.changes for result in results):
             forget_patterns(edit)
         yield from results
+
+
+def _run_pass(entry: Pass, edit: Edit, progress: Progress | None) -> PassResult:
+    if not failures.is_own(entry):
+        return entry.run(edit, progress)
+    started = time.perf_counter()
+    try:
+        result = entry.run(edit, progress)
+        edit.flush()
+    except ModelError:
+        raise
+    except Exception as error:
+        raise failures.failed(entry.name, error) from error
+    # Its own word counts for what it did, not for its name and for how long it took.
+    return replace(result, name=entry.name, elapsed_seconds=time.perf_counter() - started)
+
+
+def _raise_if_endless(passes: Iterable[Pass], results: Mapping[str, PassResult]) -> None:
+    """Names a pass of one's own that changed something in the last round of all."""
+    for entry in passes:
+        if failures.is_own(entry) and results[entry.name].changes:
+            raise failures.endless(entry.name, results[entry.name].changes)
 
 
 def _relaxed_gain(declines: Iterable[DeclineRecord], math: Math) -> int:

@@ -103,7 +103,7 @@ def names_of(names: str | Sequence[str], separator: str | None = ",") -> tuple[s
     """Names that were given one by one, or as one text with commas between, as on the command line."""
     if not isinstance(names, str):
         return tuple(names)
-    return tuple(names.split(separator)) if separator else (names,)
+    return tuple(part.strip() for part in names.split(separator) if part.strip()) if separator else (names,)
 
 
 @contextmanager

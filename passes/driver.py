@@ -11,6 +11,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Node
 from maxfold.model.view import View, domain_of
+from maxfold.passes.failures import endless, failed, is_own
 from maxfold.passes.kernels import KernelError
 from maxfold.passes.rule import Decline, DeclineRecord, Match, NoteRecord, Pass, PassResult, Progress, Rule
 
@@ -43,8 +44,9 @@ class SingleRulePass(RulePass, Rule):
 class _Tally:
     """What one pass has done so far."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, entry: RulePass) -> None:
+        self.name = entry.name
+        self.is_own = is_own(entry)
         self.changes = 0
         self.seconds = 0.0
         self.declines: list[DeclineRecord] = []
@@ -115,7 +117,7 @@ def run_rule_passes(passes: Sequence[RulePass], edit: Edit, progress: Progress |
 
 
 def _run(passes: Sequence[RulePass], table: _Table, edit: Edit, progress: Progress | None) -> list[PassResult]:
-    tallies = [_Tally(entry.name) for entry in passes]
+    tallies = [_Tally(entry) for entry in passes]
     shown = passes[0].name if len(passes) == 1 else "rewriting"
     # What the last visit of a node found against it.
     declines: dict[Node, list[tuple[_Tally, Decline]]] = {}
@@ -140,6 +142,9 @@ def _run(passes: Sequence[RulePass], table: _Table, edit: Edit, progress: Progre
                 queued.add(touched)
                 queue.append(touched)
     edit.flush()
+    endless_own = max((tally for tally in tallies if tally.is_own), key=lambda tally: tally.changes, default=None)
+    if queue and endless_own is not None and endless_own.changes:
+        raise endless(endless_own.name, endless_own.changes)
     for node, found in declines.items():
         for tally, decline in found if edit.is_live(node) else ():
             tally.declines.append(
@@ -178,6 +183,8 @@ def _visit(
         except (KernelError, ModelError) as error:
             # A constant that cannot be decoded, or values that a kernel refuses.
             match = Decline(str(error))
+        except Exception as error:
+            raise _explained(error, node, tallies[place]) from error
         if frozen is not None and match is not None and not isinstance(match, Decline):
             match = Decline(frozen)
         if isinstance(match, Decline):
@@ -200,7 +207,24 @@ def _apply(match: Match, node: Node, tally: _Tally, edit: Edit) -> None:
     note = getattr(match, "note", "")
     if note:
         tally.notes.append(NoteRecord(tally.name, _shown(node), node.op, note))
-    match.apply(edit)
+    if not tally.is_own:
+        match.apply(edit)
+        return
+    # What the node was is gone where this fails.
+    place = _place(node)
+    try:
+        match.apply(edit)
+    except Exception as error:
+        raise failed(tally.name, error, place) from error
+
+
+def _explained(error: Exception, node: Node, tally: _Tally) -> Exception:
+    """What to raise for an error of a rule: of maxfold's own it is the error itself."""
+    return failed(tally.name, error, _place(node)) if tally.is_own else error
+
+
+def _place(node: Node) -> str:
+    return f" at {node.op} {_shown(node)!r}"
 
 
 def _shown(node: Node) -> str:

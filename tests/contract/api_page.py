@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, get_args
 
 import onnx_graphsurgeon as gs
@@ -14,7 +14,7 @@ import maxfold
 from maxfold.model.onnx_writer import ExternalData
 from maxfold.model.view import Math
 from maxfold.optimizer import sources
-from maxfold.passes import Progress
+from maxfold.passes import Progress, own
 from maxfold.passes.conversion import ConversionError
 from maxfold.passes.targets import Target
 from tests.contract.repository import ROOT
@@ -80,6 +80,16 @@ changes: new and old ones are in the message then, until it goes; what one tenso
 """
 
 
+_OWN_PASSES = """\
+## For passes of one's own
+
+What `maxfold.passes.own` has; [own-passes.md](own-passes.md) shows how it is used. `Node`, `Tensor`, `Constant` and
+`Graph` are onnx-graphsurgeon's classes with what these lose. A `View` also has the `model`, its `math` (`"exact"` or
+`"relaxed"`) and `keep`. A `Dim` is a number or, of what is not known, a symbolic expression: equal ones are equal in
+every run. An `Element` is one of these, a float or a bool.
+"""
+
+
 def page() -> str:
     """The whole page."""
     forms = _FORMS.format(
@@ -94,19 +104,34 @@ def page() -> str:
     parts += [_class(cls) for cls in classes]
     parts.append("## What they give\n")
     parts += [_class(cls) for cls in _results(functions, classes)]
+    parts += _for_own_passes()
     return "\n".join(parts)
+
+
+def _for_own_passes() -> list[str]:
+    """What `maxfold.passes.own` has, classes first; of `View` and `Edit` what stays."""
+    owner = "maxfold.passes.own."
+    members = {name: getattr(own, name) for name in own.__all__ if name not in maxfold.__all__}
+    stable = {"View": own.STABLE_VIEW, "Edit": own.STABLE_EDIT}
+    classes = [cls for cls in members.values() if inspect.isclass(cls)]
+    functions = [function for function in members.values() if inspect.isfunction(function)]
+    return [
+        _OWN_PASSES,
+        *(_class(cls, owner=owner, listed=stable.get(cls.__name__)) for cls in classes),
+        *(_function(function, owner) for function in functions),
+    ]
 
 
 def _words(literal: Any) -> str:
     return ", ".join(f'`"{word}"`' for word in get_args(literal))
 
 
-def _function(function: Any, owner: str = "maxfold.", level: str = "###") -> str:
-    heading = f"{level} `{owner}{function.__name__}`\n"
-    return "\n".join([heading, "```python", _signature(function), "```\n", _text(function)])
+def _function(function: Any, owner: str = "maxfold.") -> str:
+    heading = f"### `{owner}{function.__name__}`\n"
+    return "\n".join([heading, "```python", _signature(function, _LONGEST_SIGNATURE), "```\n", _text(function)])
 
 
-def _signature(function: Any) -> str:
+def _signature(function: Any, longest: int = 10_000) -> str:
     """The signature as the source has it, a parameter a line where it is long."""
     items: list[str] = []
     parameters = [item for name, item in inspect.signature(function).parameters.items() if name != "self"]
@@ -116,7 +141,7 @@ def _signature(function: Any) -> str:
         items.append(_parameter(item))
     returned = inspect.signature(function).return_annotation
     whole = f"{function.__name__}({', '.join(items)}) -> {returned}"
-    if len(whole) <= _LONGEST_SIGNATURE:
+    if len(whole) <= longest:
         return whole
     return "\n".join([f"{function.__name__}(", *(f"    {item}," for item in items), f") -> {returned}"])
 
@@ -135,14 +160,16 @@ def _text(documented: Any) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def _class(cls: Any, level: str = "###") -> str:
-    owner = "maxfold." if cls.__name__ in maxfold.__all__ else ""
-    parts = [f"{level} `{owner}{cls.__name__}`\n", _text(cls)]
+def _class(cls: Any, *, owner: str | None = None, listed: Collection[str] | None = None) -> str:
+    """A class with its fields, properties and methods, or those that are listed."""
+    if owner is None:
+        owner = "maxfold." if cls.__name__ in maxfold.__all__ else ""
+    parts = [f"### `{owner}{cls.__name__}`\n", _text(cls)]
     rows = [f"| `{name}` | `{_cell(kind)}` |" for name, kind in _fields(cls).items()]
     if rows:
         parts += ["| field | type |", "|---|---|", *rows, ""]
     for name, member in vars(cls).items():
-        if name.startswith("_") or member.__doc__ is None:
+        if name.startswith("_") or member.__doc__ is None or (listed is not None and name not in listed):
             continue
         if isinstance(member, property):
             assert member.fget is not None

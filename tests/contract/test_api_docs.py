@@ -31,7 +31,7 @@ def test_every_error_and_every_type_is_there() -> None:
         section = page.partition(f"### `maxfold.{name}`\n")[2].partition("\n### ")[0]
         assert "*Errors:* raises `" in section or name == "catalogue", name
     for name in re.findall(r"tuple\[(\w+), \.\.\.\]", page):
-        assert name in ("str", "int", "Facts") or f"### `{name}`\n" in page, name
+        assert name in ("str", "int", "Facts", "Dim", "Element") or f"### `{name}`\n" in page, name
 
 
 def test_what_the_page_shows_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
