@@ -190,8 +190,12 @@ class _Shallow:
             self._pending.append((graph, target.graphs.add()))
 
     def _tensor(self, source: onnx.TensorProto, target: onnx.TensorProto) -> None:
+        serialized = source.SerializeToString()
+        if len(serialized) < wire.CUT_BYTES:
+            target.ParseFromString(serialized)
+            return
         first = len(self._skeleton.cuts)
-        target.ParseFromString(wire.cut_tensor(Source(source.SerializeToString()), self._skeleton))
+        target.ParseFromString(wire.cut_tensor(Source(serialized), self._skeleton))
         for number, region in self._skeleton.cuts[first:]:
             own = _MessageSource(source, number, region.nbytes)
             self._skeleton.cuts[first] = (number, Region(own, 0, region.nbytes))

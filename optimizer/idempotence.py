@@ -17,7 +17,8 @@ def check_end(model: Model, run: Callable[[Model], Report]) -> None:
     """
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="maxfold-") as folder:
+    # Where a file that is mapped cannot be removed, it is left.
+    with tempfile.TemporaryDirectory(prefix="maxfold-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / ("result.xml" if model.format == "openvino" else "result.onnx")
         save(model, path)
         try:

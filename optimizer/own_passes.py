@@ -68,9 +68,8 @@ def _imported(name: str, path: str) -> Any:
     except Exception as error:
         # Whatever a module does when it is imported.
         what = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ModelError(
-            f"the pass {name!r} cannot be imported: {what}; is it spelled package.module:Class, and where Python looks?"
-        ) from error
+        hint = "spell it package.module:Class, and have it installed or on PYTHONPATH"
+        raise ModelError(f"the pass {name!r} cannot be imported: {what}; {hint}") from error
     return found
 
 

@@ -114,7 +114,8 @@ def files_of(function: str, *sources: ModelSource) -> Iterator[list[Path]]:
     """
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="maxfold-") as folder:
+    # Where a file that is mapped cannot be removed, it is left.
+    with tempfile.TemporaryDirectory(prefix="maxfold-", ignore_cleanup_errors=True) as folder:
         labels: dict[str, str] = {}
         paths = [
             Path(source)
