@@ -33,6 +33,7 @@ def optimize(
     keep: given.Keep = None,
     opset: given.Opset = None,
     explain: given.Explain = None,
+    hints: given.Hints = None,
     report: given.ReportFile = None,
     json: given.Json = None,
     quiet: given.Quiet = None,
@@ -58,7 +59,8 @@ def optimize(
         "external-data": external_data, "jobs": jobs, "from": from_format,
         "to": to_format, "passes": passes, "skip": skip, "math": math, "target": target,
         "max-growth": max_growth, "keep": keep,
-        "opset": opset, "explain": explain, "report": report, "json": json, "quiet": quiet, "verbose": verbose,
+        "opset": opset, "explain": explain, "hints": hints,
+        "report": report, "json": json, "quiet": quiet, "verbose": verbose,
     }  # fmt: skip
     options = resolve(flags, find_settings())
     raise typer.Exit(run(plan(inputs, options), options))

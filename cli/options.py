@@ -38,6 +38,7 @@ _KINDS: dict[str, values.Kind] = {
     "to": values.choice("onnx"),
     "jobs": values.count,
     "explain": values.switch,
+    "hints": values.switch,
     "report": values.path,
     "json": values.switch,
     "quiet": values.switch,
@@ -101,6 +102,7 @@ class OptimizeOptions:
     to_format: str | None = None
     jobs: int = 1
     explain: bool = False
+    hints: bool = True
     report: str | None = None
     json: bool = False
     quiet: bool = False
@@ -111,6 +113,12 @@ class OptimizeOptions:
     def is_conversion(self) -> bool:
         """Whether the result is of the other format."""
         return self.command == "convert"
+
+    @property
+    def shows_hints(self) -> bool:
+        """Whether somebody will see what other options would gain."""
+        is_read = not self.quiet or self.json or self.report is not None
+        return self.hints and is_read and not self.is_conversion
 
     @property
     def writes(self) -> bool:

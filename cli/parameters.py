@@ -317,6 +317,13 @@ Explain = Annotated[
         help="Tell why rewrites were considered and not done.",
     ),
 ]  # fmt: skip
+Hints = Annotated[
+    _Switch,
+    typer.Option(
+        "--hints/--no-hints", rich_help_panel=_REPORTING,
+        help="Tell what other options would gain, the default; it takes up to as long as optimizing. -q does not.",
+    ),
+]  # fmt: skip
 ReportFile = Annotated[
     _Text,
     typer.Option("--report", metavar="FILE.json", rich_help_panel=_REPORTING, help="Write the report as JSON."),

@@ -26,6 +26,7 @@ from maxfold.optimizer.report_table import (
     SIZE_ALIGNMENT,
     below_passes,
     facts,
+    hint_lines,
     pass_cells,
     size_cells,
 )
@@ -88,8 +89,7 @@ def _notes(outcome: Outcome, options: OptimizeOptions) -> list[Text]:
     notes = [plain(line) for line in facts(report)]
     if report.declines and not options.explain:
         notes.append(plain(f"{counted(len(report.declines), 'rewrite')} declined (--explain says why)"))
-    if report.relaxed_gain and outcome.conversion is None:
-        notes.append(plain(f"--math relaxed would remove {counted(report.relaxed_gain, 'more node')}"))
+    notes += [plain(line) for hint in report.hints or () for line in hint_lines(hint, hint.options)]
     if report.math == "relaxed":
         notes.append(plain("--math relaxed: results may be rounded differently"))
     if outcome.verification is not None and outcome.failure is None:
@@ -154,7 +154,24 @@ def show_batch(console: Console, outcomes: Sequence[Outcome], options: OptimizeO
     losing = sum(bool(_lost(outcome)) for outcome in outcomes)
     if losing and not options.verbose:
         print_lines(console, [plain(f"not all is carried over of {counted(losing, 'model')} (-v says what)")])
+    print_lines(console, _batch_hints(outcomes, options))
     print_lines(console, [plain(_batch_ending(outcomes, options)), *_settings(options)])
+
+
+def _batch_hints(outcomes: Sequence[Outcome], options: OptimizeOptions) -> list[Text]:
+    """What options would gain: by kind for all models together, and for each where all is asked for."""
+    hints = [(item.task.source, hint) for item in outcomes for hint in item.report.hints or ()]
+    if options.verbose:
+        return [plain(f"{source}: {line}") for source, hint in hints for line in hint_lines(hint, hint.options)]
+    lines = []
+    for kind in ("math", "dims", "opset"):
+        own = [hint for _, hint in hints if next(iter(hint.arguments)) == kind]
+        if own:
+            name = {"math": "--math relaxed", "dims": "--dim", "opset": "--opset"}[kind]
+            gained = counted(sum(hint.nodes for hint in own), "more node")
+            detail = "" if kind == "math" else " (-v says how)"
+            lines.append(plain(f"{name} would remove {gained} of {counted(len(own), 'model')}{detail}"))
+    return lines
 
 
 def _figures(reports: Sequence[Report], seconds: float, sign: str) -> list[str]:

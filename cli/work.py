@@ -175,6 +175,7 @@ class Work:
             inline_functions=options.inline_functions,
             expand=options.expand,
             target=cast("Any", options.target),
+            hints=options.shows_hints,
             progress=self._progress.step,
             **chosen,
         )

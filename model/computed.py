@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from maxfold.model.data import Array, ArrayData, RegionData, StoredData, TensorData, raw_view, reshaped
 from maxfold.model.dtypes import DType
+from maxfold.model.equality import Contents
 from maxfold.model.reading import is_derived, places_read_together, read_along, read_array
 from maxfold.model.storage import ComputedSource, Region
 from maxfold.model.wire import RAW_DATA
@@ -19,6 +21,31 @@ _SMALL_BYTES = 1 << 14
 _PIECE_ELEMENTS = 1 << 15
 # Constants that are computed one from another when they are written; each is computed again for the next.
 _MOST_STEPS = 3
+
+_numbers = itertools.count()
+
+
+class UnreadError(Exception):
+    """Somebody asks for values that were only supposed."""
+
+
+class SupposedData(TensorData):
+    """Values that nobody computed: what a rewrite that is only tried out would make of large weights."""
+
+    def __init__(self, dtype: DType, shape: tuple[int, ...]) -> None:
+        self.dtype: DType = dtype
+        self.shape = shape
+        self.nbytes = dtype.nbytes(math.prod(shape))
+        self._number = next(_numbers)
+
+    def elements(self) -> Array:
+        raise UnreadError
+
+    def value_bytes(self) -> Region | bytes:
+        raise UnreadError
+
+    def contents(self) -> Contents:
+        return Contents("supposed values", b"%d" % self._number)
 
 
 def computed(
@@ -65,8 +92,10 @@ def row_pieces(shape: tuple[int, ...], elements: int = _PIECE_ELEMENTS, *, least
 def transposed(data: TensorData, shape: tuple[int, ...], permutation: Sequence[int]) -> TensorData:
     """The values in a shape, and then with its axes in another order, computed when they are written."""
     assert data.dtype is not None
-    first, padded = permutation[0], reshaped(data, shape)
     result = tuple(shape[axis] for axis in permutation)
+    if isinstance(data, SupposedData):
+        return SupposedData(data.dtype, result)
+    first, padded = permutation[0], reshaped(data, shape)
     if data.dtype.is_packed or is_derived(padded):
         return computed(data.dtype, result, lambda: read_array(padded).transpose(permutation).copy(), [data])
 

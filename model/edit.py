@@ -29,7 +29,7 @@ class Edit(View):
     def __init__(self, model: Any, **options: Any) -> None:
         super().__init__(model, **options)
         self._names = NameAllocator(model)
-        self._touched: dict[Node, None] = {}
+        self._touched: dict[Node, bool] = {}  # Whether what a node reads, or is, has changed.
         self._before: dict[Node, list[Node]] = {}
         self._dropped: set[Constant] = set()
         self._disordered: set[Graph] = set()
@@ -57,7 +57,7 @@ class Edit(View):
             list.append(tensor.outputs, node)
             self._stale.add(tensor)
         self._disordered.add(node.scope)
-        self._touched[node] = None
+        self._touched[node] = True
 
     def set_attribute(self, node: Node, name: str, value: Any) -> None:
         """Sets an attribute, or removes it where the value is None."""
@@ -65,12 +65,12 @@ class Edit(View):
             node.attrs.pop(name, None)
         else:
             node.attrs[name] = value
-        self._touched[node] = None
+        self._touched[node] = True
 
     def set_operator(self, node: Node, operator: str) -> None:
         """Makes a node another operator of its domain; inputs and attributes are set by themselves."""
         node.op = operator
-        self._touched[node] = None
+        self._touched[node] = True
 
     def set_opset(self, version: int, *, keeps_types: bool = False) -> None:
         """See `Model.set_opset`. With `keeps_types` all that was derived of tensors still holds."""
@@ -373,16 +373,15 @@ class Edit(View):
         self._touch(consumers)
         producer = self.producer(new)
         if producer is not None:
-            self._touched[producer] = None
+            self._touched.setdefault(producer, False)
             self._disordered.add(new.scope)
 
     def _release(self, tensor: Tensor) -> None:
         self._uses[tensor] = self._uses.get(tensor, 0) - 1
         self._stale.add(tensor)
         producer = self.producer(tensor)
-        if producer is not None:
-            self._touched[producer] = None
-        self._touch(self._few_consumers(tensor))
+        for node in (*self._few_consumers(tensor), *(() if producer is None else (producer,))):
+            self._touched.setdefault(node, False)
 
     def _release_output(self, tensor: Tensor) -> None:
         left = self._output_uses.get(tensor, 0) - 1
@@ -397,4 +396,4 @@ class Edit(View):
 
     def _touch(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
-            self._touched[node] = None
+            self._touched[node] = True

@@ -42,6 +42,17 @@ def fix_dimensions(model: Model, dims: Mapping[str, int], input_shapes: Mapping[
     return before - _open_count(model.graph.input_info[name] for name in infos)
 
 
+def open_dimensions(model: Model) -> list[tuple[str, int, int]]:
+    """The open dimensions of the inputs: what `fix_dimensions` calls each, its axis, and the rank of its input."""
+    found = []
+    for name, info in model.graph.input_info.items():
+        dims = _dims(info) if info.type.HasField("tensor_type") else ()
+        for axis, dim in enumerate(dims):
+            if _is_open(dim):
+                found.append((dim.dim_param or f"{name}:{axis}", axis, len(dims)))
+    return found
+
+
 def _checked_shape(name: str, shape: Sequence[int], infos: Mapping[str, onnx.ValueInfoProto]) -> Sequence[int]:
     if name not in infos:
         raise ModelError(f"no input is named {name!r}; the inputs are {', '.join(infos) or 'none'}")

@@ -234,7 +234,7 @@ def drop_results(edit: Edit, node: Node, places: Sequence[int]) -> None:
         if not edit.is_graph_output(result):
             result.scope.forgotten.add(result.name)
     edit._is_outdated = True
-    edit._touched[node] = None
+    edit._touched[node] = True
 
 
 def take_place(edit: Edit, result: Tensor, tensor: Tensor) -> None:
@@ -247,7 +247,7 @@ def take_place(edit: Edit, result: Tensor, tensor: Tensor) -> None:
     list.__setitem__(tensor.inputs, slice(None), [])
     list.__setitem__(result.inputs, slice(None), [producer])
     tensor.scope.forgotten.add(tensor.name)
-    edit._touched[producer] = None
+    edit._touched[producer] = True
 
 
 def displace(edit: Edit, tensor: Tensor, new: Tensor) -> Tensor:
@@ -391,4 +391,9 @@ def _move_node(edit: Edit, node: Node, before: Node) -> None:
         for item in value if isinstance(value, list) else (value,):
             if isinstance(item, Constant):
                 item.scope = before.scope
-    edit._touched[node] = None
+    edit._touched[node] = True
+
+
+def rewired(edit: Edit) -> list[Node]:
+    """The nodes that edits since the last `Edit.take_touched` have changed, or given other operands."""
+    return [node for node, has_changed in edit._touched.items() if has_changed]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar
 
+from maxfold.model.bound_names import bound_names
 from maxfold.model.data import why_no_array
 from maxfold.model.dtypes import DType
 from maxfold.model.fragile import contradicted_nodes, frozen_nodes
 from maxfold.model.graph import Constant, Function, Graph, Node, Tensor
 from maxfold.model.inference import Dim, Fact, Inference, PartialValue
 from maxfold.model.inference.nonzero import is_nonzero, nonzero_atoms
-from maxfold.model.model import ONNX_DOMAINS, Model, graph_protos
+from maxfold.model.math_log import MathLog
+from maxfold.model.model import ONNX_DOMAINS, Model
 from maxfold.model.suppositions import ever_known, refusal_as_output, refusal_under
 
 Math = Literal["exact", "relaxed"]
@@ -32,6 +34,7 @@ class View:
     an input as 0 where they do not know it: only with `believes_zero` it is 0. So it is with an input that is declared
     without any dimension, which runtimes take in any rank: only with `believes_zero` it is a scalar. Without
     `is_checked` no static check will see the model, as where it is converted: then nothing has to stay unknown to them.
+    With `supposes_weights` large weights are never read; new ones that they would give are taken to be finite.
     """
 
     def __init__(
@@ -42,11 +45,14 @@ class View:
         keep: Iterable[str] = (),
         believes_zero: bool = False,
         is_checked: bool = True,
+        supposes_weights: bool = False,
     ) -> None:
         self.model = model
         self.believes_zero = believes_zero
         self._is_checked = is_checked
-        self.math = math
+        self._math: Math = math
+        self.supposes_weights = supposes_weights
+        self.math_log = MathLog()
         self.keep = frozenset(keep)
         self._dead: set[Node] = set()
         self._stale: set[Tensor] = set()
@@ -59,10 +65,16 @@ class View:
         self._inference = Inference(self)
         self._remembered: dict[Callable[[View], Any], Any] = {}
         self._operators: frozenset[tuple[str, int | None]] | None = None
-        self._bound = _bound_names(model)
+        self._bound = bound_names(model)
         self._graph_inputs: set[Tensor] = set()
         self._shadowed: set[str] = set()
         self._index()
+
+    @property
+    def math(self) -> Math:
+        """The mode. That somebody asked is logged: what they found may be otherwise in the other."""
+        self.math_log.has_asked = True
+        return self._math
 
     def _find_functions(self) -> None:
         self._functions = {
@@ -270,6 +282,10 @@ class View:
         """
         return self._inference.value(tensor)
 
+    def derived(self, tensor: Tensor) -> Fact:
+        """What has been derived of a tensor so far; nothing is derived for it."""
+        return self._inference.known(tensor)
+
     def suppose(self, facts: Mapping[Tensor, Fact]) -> None:
         """Takes facts for granted that are not derived, before anything that depends on them is asked for."""
         self._inference.suppose(facts)
@@ -374,27 +390,3 @@ def opset_number(version: str) -> int | None:
     """The number of an OpenVINO operator set such as "opset1", None for others ("extension")."""
     digits = version.removeprefix("opset")
     return int(digits) if digits != version and digits.isdecimal() and len(digits) < 4 else None
-
-
-def _bound_names(model: Model) -> dict[str, str]:
-    """Names that the file uses beside the graph, and what for.
-
-    The training algorithm shares the main graph's names; annotations name tensors and the parameters of their
-    quantization.
-    """
-    names: set[str] = set()
-    for training in model.proto.training_info:
-        for binding in (*training.initialization_binding, *training.update_binding):
-            names.update((binding.key, binding.value))
-        for graph in graph_protos((training.initialization, training.algorithm)):
-            names.update(name for node in graph.node for name in node.input)
-            names.update(info.name for info in graph.output)
-    annotated: set[str] = set()
-    for scope in model.scopes():
-        for annotation in getattr(scope.proto, "quantization_annotation", ()):
-            annotated.add(annotation.tensor_name)
-            annotated.update(entry.value for entry in annotation.quant_parameter_tensor_names)
-    bound = dict.fromkeys(annotated, "is named by a quantization annotation")
-    bound.update(dict.fromkeys(names, "takes part in training, which changes it"))
-    bound.pop("", None)
-    return bound

@@ -74,6 +74,7 @@ def optimize(
     inline_functions: bool = False,
     expand: str | Sequence[str] = (),
     target: Target = "any",
+    hints: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Rewrites a model in place and tells what was done.
@@ -90,7 +91,9 @@ def optimize(
     request. With `fold_quantized`, weights that are quantized or in half precision may be widened; with
     `inline_functions`, calls of model-local functions become what they do. Operators named in `expand` become those
     that ONNX defines them by, with "relaxed". `target` is the runtime that is to run the model: "onnxruntime",
-    "openvino", "tensorrt", or "any" of them. `progress` is called with the pass and its steps done and known.
+    "openvino", "tensorrt", or "any" of them. With `hints` the report says what other arguments would gain: that takes
+    up to as long again, on a copy of the graph whose weights nobody reads. `progress` is called with the pass and its
+    steps done and known.
 
     Raises `ModelError` for a model that cannot be used or upgraded, or a name that does not exist, and `TypeError` for
     what cannot be rewritten in place.
@@ -106,7 +109,7 @@ def optimize(
     }  # fmt: skip
     selected = select_passes(None if passes is None else names_of(passes), names_of(skip), options)
     fixed = fix_dimensions(loaded, dims or {}, input_shapes or {}) if dims or input_shapes else 0
-    report = run_pipeline(loaded, selected, math=math, keep=names_of(keep, None), progress=progress)
+    report = run_pipeline(loaded, selected, math=math, keep=names_of(keep, None), progress=progress, hints=hints)
     report = replace(report, dimensions_fixed=fixed)
     if isinstance(model, onnx.ModelProto) and report.changed:
         from maxfold.model.in_memory import give_back

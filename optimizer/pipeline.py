@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from maxfold.model import Model, ModelError
 from maxfold.model.declarations import forget_contradicted
 from maxfold.model.edit import Edit
 from maxfold.model.view import Math
+from maxfold.optimizer.growing import warnings_of
 from maxfold.optimizer.known_names import why_no_operator, why_no_pass
 from maxfold.optimizer.own_passes import ALL, installed, made, own_pass, own_passes
-from maxfold.optimizer.report import PassReport, Report
-from maxfold.passes import CATALOGUE, DeclineRecord, Pass, PassResult, Progress, failures, kernels
-from maxfold.passes.driver import RuleGroup, RulePass
+from maxfold.optimizer.report import Hint, PassReport, Report
+from maxfold.optimizer.rounds import MAX_ROUNDS, run_round, steps_of
+from maxfold.passes import CATALOGUE, Pass, PassResult, Progress, failures, kernels
 from maxfold.passes.rule import NoteRecord
-from maxfold.passes.runtime_patterns import forget_patterns
 from maxfold.passes.upgrade_opset import UpgradeOpset
-
-# Every rewrite reduces nodes, operands or constants, so rounds end by themselves; real models need two.
-_MAX_ROUNDS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +106,7 @@ def run_pipeline(
     math: Math = "exact",
     keep: Iterable[str] = (),
     progress: Progress | None = None,
+    hints: bool = False,
 ) -> Report:
     """Runs passes in turn until a whole round changes nothing. The model is changed in place."""
     started = time.perf_counter()
@@ -118,11 +115,12 @@ def run_pipeline(
     totals = {entry.name: (0, 0.0) for entry in passes}
     results: dict[str, PassResult] = {}
     notes: list[NoteRecord] = []
-    steps = list(_steps(passes))
+    steps = steps_of(passes)
+    was_frozen = hints and edit.why_frozen_anywhere() is not None
     try:
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             changes = 0
-            for result in _run_round(steps, edit, progress):
+            for result in run_round(steps, edit, progress):
                 results[result.name] = result
                 count, seconds = totals[result.name]
                 totals[result.name] = (count + result.changes, seconds + result.elapsed_seconds)
@@ -140,46 +138,24 @@ def run_pipeline(
         forget_contradicted(edit)
     declines = tuple(decline for result in results.values() for decline in result.declines)
     after = _counts(model)
+    elapsed_seconds = time.perf_counter() - started
+    gain, found = _hints(model, edit, passes, was_frozen=was_frozen) if hints else (None, None)
     return Report(
         math=math, nodes_before=before[0], nodes_after=after[0], constants_before=before[1], constants_after=after[1],
         constant_bytes_before=before[2], constant_bytes_after=after[2],
         passes=tuple(PassReport(name, count, seconds) for name, (count, seconds) in totals.items()),
-        declines=declines, notes=tuple(notes), relaxed_gain=_relaxed_gain(declines, math),
-        elapsed_seconds=time.perf_counter() - started,
+        declines=declines, notes=tuple(notes), relaxed_gain=gain, hints=found, warnings=warnings_of(edit),
+        elapsed_seconds=elapsed_seconds,
     )  # fmt: skip
 
 
-def _steps(passes: Sequence[Pass]) -> Iterator[RuleGroup | Pass]:
-    """The passes in order; rule passes beside each other share one worklist."""
-    for is_rules, group in itertools.groupby(passes, lambda entry: isinstance(entry, RulePass)):
-        if is_rules:
-            yield RuleGroup([entry for entry in group if isinstance(entry, RulePass)])
-        else:
-            yield from group
+def _hints(
+    model: Model, edit: Edit, passes: Sequence[Pass], *, was_frozen: bool
+) -> tuple[int | None, tuple[Hint, ...]]:
+    # Only a report that is read needs them.
+    from maxfold.optimizer.hints import find_hints
 
-
-def _run_round(steps: Sequence[RuleGroup | Pass], edit: Edit, progress: Progress | None) -> Iterator[PassResult]:
-    """Every pass once."""
-    for step in steps:
-        results = step.run(edit, progress) if isinstance(step, RuleGroup) else [_run_pass(step, edit, progress)]
-        if any(result.changes for result in results):
-            forget_patterns(edit)
-        yield from results
-
-
-def _run_pass(entry: Pass, edit: Edit, progress: Progress | None) -> PassResult:
-    if not failures.is_own(entry):
-        return entry.run(edit, progress)
-    started = time.perf_counter()
-    try:
-        result = entry.run(edit, progress)
-        edit.flush()
-    except ModelError:
-        raise
-    except Exception as error:
-        raise failures.failed(entry.name, error) from error
-    # Its own word counts for what it did, not for its name and for how long it took.
-    return replace(result, name=entry.name, elapsed_seconds=time.perf_counter() - started)
+    return find_hints(model, edit, passes, was_frozen=was_frozen)
 
 
 def _raise_if_endless(passes: Iterable[Pass], results: Mapping[str, PassResult]) -> None:
@@ -187,10 +163,6 @@ def _raise_if_endless(passes: Iterable[Pass], results: Mapping[str, PassResult])
     for entry in passes:
         if failures.is_own(entry) and results[entry.name].changes:
             raise failures.endless(entry.name, results[entry.name].changes)
-
-
-def _relaxed_gain(declines: Iterable[DeclineRecord], math: Math) -> int:
-    return sum(decline.relaxed_gain for decline in declines) if math == "exact" else 0
 
 
 def _counts(model: Model) -> tuple[int, int, int]:

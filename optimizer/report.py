@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from maxfold.optimizer.report_table import to_html, to_text
@@ -57,14 +57,34 @@ def _group(rule: str, members: list[DeclineRecord]) -> DeclineGroup:
     return DeclineGroup(rule, operators, reason, len(members), example)
 
 
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What other arguments of `optimize` would gain: `nodes` that would go beyond what was done.
+
+    `operators` says by name how many there would be more, each in place of several nodes.
+    """
+
+    arguments: Mapping[str, Any]
+    nodes: int
+    operators: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def options(self) -> str:
+        """The arguments as options of the command line."""
+        single = [f"--{name} {value}" for name, value in self.arguments.items() if name != "dims"]
+        return " ".join([*single, *(f"--dim {name}={size}" for name, size in self.arguments.get("dims", {}).items())])
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """What `optimize` did. Nodes are counted in all scopes, Constant nodes not; sizes are stored bytes.
 
     `declines` are the rewrites that were considered and not done, as they stood in the end; `notes` tell of rewrites
-    that were done, where a result may differ in its last place from what a runtime would have computed. `relaxed_gain`
-    is how many nodes `--math relaxed` would remove beyond that. `dimensions_fixed` open dimensions of the inputs got a
-    size. `input_bytes` and `output_bytes` are file sizes, None where no file was read or written.
+    that were done, where a result may differ in its last place from what a runtime would have computed. `hints` are
+    what other arguments would gain, None where they were not asked for; `relaxed_gain` is how many nodes relaxed mode
+    would remove beyond what was done, None where that was not asked for or is not known. `warnings` are lines on what
+    may matter to who uses the result, as that small differences may grow. `dimensions_fixed` open dimensions of the
+    inputs got a size. `input_bytes` and `output_bytes` are file sizes, None where no file was read or written.
     """
 
     math: str
@@ -77,8 +97,10 @@ class Report:
     passes: tuple[PassReport, ...]
     declines: tuple[DeclineRecord, ...]
     notes: tuple[NoteRecord, ...]
-    relaxed_gain: int
     elapsed_seconds: float
+    relaxed_gain: int | None = None
+    hints: tuple[Hint, ...] | None = None
+    warnings: tuple[str, ...] = ()
     dimensions_fixed: int = 0
     input_bytes: int | None = None
     output_bytes: int | None = None
@@ -116,7 +138,10 @@ class Report:
             {"pass": group.rule, "reason": group.reason, "count": group.count, "example": group.example}
             for group in group_declines(self.declines)
         ]
-        return {"schema": REPORT_SCHEMA, "changed": self.changed, **asdict(self), "decline_groups": groups}
+        hints = None if self.hints is None else [{"options": hint.options, **asdict(hint)} for hint in self.hints]
+        return {
+            "schema": REPORT_SCHEMA, "changed": self.changed, **asdict(self), "decline_groups": groups, "hints": hints,
+        }  # fmt: skip
 
     def to_json(self) -> str:
         """The same as JSON text, as the command line writes it."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from maxfold.optimizer.wording import bytes_text, change_text, counted, seconds_text
+from maxfold.optimizer.wording import bytes_text, change_text, counted, listed, seconds_text
 
 if TYPE_CHECKING:
-    from maxfold.optimizer.report import Report
+    from maxfold.optimizer.report import Hint, Report
 
 SIZE_ALIGNMENT = "lrlrr"
 PASS_ALIGNMENT = "lrr"
@@ -60,7 +60,23 @@ def facts(report: Report) -> list[str]:
         found.append(f"{counted(report.dimensions_fixed, 'dimension')} of the inputs fixed")
     if report.notes:
         found.append(f"{counted(len(report.notes), 'folded result')} may differ from a runtime's in the last place")
-    return found
+    return [*found, *report.warnings]
+
+
+def hint_lines(hint: Hint, name: str) -> list[str]:
+    """What a hint says, where the arguments are called `name`."""
+    line = f"{name} would remove {counted(hint.nodes, 'more node')}"
+    if not hint.operators:
+        return [line]
+    made = listed([f"{count:,} {operator}" for operator, count in hint.operators.items()])
+    return [f"{line}:", f"  {made} would become one node each"]
+
+
+def _arguments(hint: Hint) -> str:
+    """As Python has them."""
+    return ", ".join(
+        f'{name}="{value}"' if isinstance(value, str) else f"{name}={value}" for name, value in hint.arguments.items()
+    )
 
 
 def to_text(report: Report) -> str:
@@ -95,6 +111,7 @@ def _notes(report: Report) -> list[str]:
     notes = facts(report)
     if report.declines:
         notes.append(f"{counted(len(report.declines), 'rewrite')} declined (declines says why)")
+    notes += [line for hint in report.hints or () for line in hint_lines(hint, _arguments(hint))]
     if report.math == "relaxed":
         notes.append('math="relaxed": results may be rounded differently')
     return notes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def bytes_text(nbytes: int | None) -> str:
     """A size in decimal units with three digits: "812 B", "5.11 MB"."""
@@ -41,6 +43,11 @@ def change_text(before: int, after: int) -> str:
     if abs(percent) < 0.05:
         return "-<0.1%" if percent < 0 else "+<0.1%"
     return f"{percent:+.1f}%"
+
+
+def listed(items: Sequence[str]) -> str:
+    """Things in a row: "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
 
 
 def counted(count: int, noun: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from maxfold.model.computed import computed_rows, is_small, row_pieces
+from maxfold.model.computed import SupposedData, UnreadError, computed_rows, is_small, row_pieces
 from maxfold.model.data import Array, ArrayData, SparseData, TensorData
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.reading import read_rows
@@ -172,20 +172,30 @@ def uses_of(steps: Iterable[Affine], others: Iterable[Tensor | None]) -> Counter
     return uses
 
 
-def pieces(weight: TensorData, elements: int = _SUMMED_ELEMENTS) -> Iterator[tuple[slice, Array]]:
-    """A weight in float64, rows of its first axis of about so many elements at a time."""
+def pieces(weight: TensorData, view: View, elements: int = _SUMMED_ELEMENTS) -> Iterator[tuple[slice, Array]]:
+    """A weight in float64, rows of its first axis of about so many elements at a time.
+
+    Raises `UnreadError` for a large one where large weights are not to be read.
+    """
+    if view.supposes_weights and weight.dtype is not None and not is_small(weight.dtype, weight.shape):
+        raise UnreadError
     for part in row_pieces(weight.shape, elements):
         yield part, read_rows(weight, part).astype(np.float64)
 
 
-def scaled(weight: TensorData, factor: Factor, summed: tuple[int, ...] = ()) -> TensorData | None:
+def scaled(
+    weight: TensorData, factor: Factor, summed: tuple[int, ...] = (), *, is_supposed: bool = False
+) -> TensorData | None:
     """weight * factor, computed in float64 and rounded once; None where that overflows or loses precision.
 
     `factor` gives what rows of the first axis are multiplied by, which broadcasts to them. `summed` are the axes along
     which products of the weight are added up: the error of a number too small for its type is measured by the largest
-    one along them. A large result is computed again when it is written.
+    one along them. A large result is computed again when it is written. Where `is_supposed`, one is taken to be right,
+    and nothing is read for it.
     """
     assert weight.dtype is not None
+    if is_supposed and not is_small(weight.dtype, weight.shape):
+        return SupposedData(weight.dtype, weight.shape)
     dtype = weight.dtype.numpy
     kept: list[Array] | None = [] if is_small(weight.dtype, weight.shape) else None
     largest: Array = np.zeros(())

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from maxfold.model.edit import Edit
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Node
+from maxfold.model.splice import rewired
 from maxfold.model.view import View, domain_of
 from maxfold.passes.failures import endless, failed, is_own
 from maxfold.passes.kernels import KernelError
@@ -103,12 +104,15 @@ class RuleGroup:
         self._passes = passes
         self._table = _Table(passes)
 
-    def run(self, edit: Edit, progress: Progress | None = None) -> list[PassResult]:
+    def run(
+        self, edit: Edit, progress: Progress | None = None, *, nodes: Iterable[Node] | None = None
+    ) -> list[PassResult]:
         """Applies the rules until none matches any more; work is linear in nodes and in edits.
 
         At each node they are tried in the order of the passes. `elapsed_seconds` of a pass is the time in its rules.
+        `nodes` are those to begin with, all by default.
         """
-        return _run(self._passes, self._table, edit, progress)
+        return _run(self._passes, self._table, edit, progress, edit.nodes() if nodes is None else nodes)
 
 
 def run_rule_passes(passes: Sequence[RulePass], edit: Edit, progress: Progress | None = None) -> list[PassResult]:
@@ -116,12 +120,14 @@ def run_rule_passes(passes: Sequence[RulePass], edit: Edit, progress: Progress |
     return RuleGroup(passes).run(edit, progress)
 
 
-def _run(passes: Sequence[RulePass], table: _Table, edit: Edit, progress: Progress | None) -> list[PassResult]:
+def _run(
+    passes: Sequence[RulePass], table: _Table, edit: Edit, progress: Progress | None, nodes: Iterable[Node]
+) -> list[PassResult]:
     tallies = [_Tally(entry) for entry in passes]
     shown = passes[0].name if len(passes) == 1 else "rewriting"
     # What the last visit of a node found against it.
     declines: dict[Node, list[tuple[_Tally, Decline]]] = {}
-    queue = deque(node for node in edit.nodes() if node in table)
+    queue = deque(node for node in nodes if node in table)
     queued = set(queue)
     seen = 0
     # Rules reduce a measure, each by itself; two that undo each other would never end.
@@ -137,6 +143,8 @@ def _run(passes: Sequence[RulePass], table: _Table, edit: Edit, progress: Progre
         declines.pop(node, None)
         if not _visit(node, table, tallies, edit, declines):
             continue
+        if edit.math_log.has_asked:
+            edit.math_log.rounded.update(dict.fromkeys(rewired(edit)))
         for touched in (node, *edit.take_touched()):
             if edit.is_live(touched) and touched not in queued and touched in table:
                 queued.add(touched)
@@ -176,6 +184,7 @@ def _visit(
     frozen = edit.why_frozen(node)
     found: list[tuple[_Tally, Decline]] = []
     is_rewritten = False
+    edit.math_log.has_asked = False
     started = time.perf_counter()
     for matcher, place in matchers:
         try:
@@ -199,6 +208,8 @@ def _visit(
             break
     if found:
         declines[node] = found
+    if not is_rewritten:
+        edit.math_log.note_decline(node, edit.derived)
     return is_rewritten
 
 

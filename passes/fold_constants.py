@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxfold.model.computed import computed, computed_rows, is_small, row_pieces
+from maxfold.model.computed import SupposedData, computed, computed_rows, is_small, row_pieces
 from maxfold.model.data import Array, ArrayData, StoredData, TensorData, reshaped
 from maxfold.model.dtypes import DType
 from maxfold.model.edit import Edit
@@ -102,6 +102,8 @@ class FoldNode(Rule):
         data = constants[0].data
         if kernel.keeps_bytes and isinstance(data, StoredData):
             return Reshaped(node, [reshaped(data, results[0].shape)])
+        if view.supposes_weights and not all(_is_small(constant.data) for constant in constants):
+            return Reshaped(node, [SupposedData(result.dtype, result.shape) for result in results])
         later = _computed_later(kernel, call, results, [constant.data for constant in constants])
         if later is not None:
             return Reshaped(node, later)
@@ -181,6 +183,10 @@ def _computed_later(
     for part in row_pieces(result.shape):
         compute(part)
     return [computed_rows(result.dtype, result.shape, compute, sources)]
+
+
+def _is_small(data: TensorData) -> bool:
+    return data.dtype is not None and is_small(data.dtype, data.shape)
 
 
 def _moved_later(result: Result, pieces: Piecewise, sources: Sequence[TensorData]) -> TensorData:

@@ -106,11 +106,11 @@ class _Convolution:
         places = tuple(range(2, self.rank))
         return places if by_input else (0 if self.is_transposed else 1, *places)
 
-    def response(self, level: Array) -> Array:
+    def response(self, level: Array, view: View) -> Array:
         """What an input that is `level` everywhere in each channel gives in each output channel, without pads."""
         weight = self.weight.data
         sums = np.empty(weight.shape[:2])
-        for part, values in pieces(weight):
+        for part, values in pieces(weight, view):
             sums[part] = values.reshape(*values.shape[:2], -1).sum(axis=2)
         grouped = sums.reshape(self.group, -1, weight.shape[1])
         result: Array = np.einsum("goi,gi->go", grouped, level.reshape(self.group, -1)).reshape(-1)
@@ -188,13 +188,14 @@ class FuseConvolutions(Growing, SingleRulePass):
             if scales:
                 by_input = any(step.scales for step in before)
                 factor = convolution.factor(scale_in, scale_out)
-                new_weight = scaled(weight.data, factor, convolution.summed(by_input=by_input))
+                summed = convolution.summed(by_input=by_input)
+                new_weight = scaled(weight.data, factor, summed, is_supposed=view.supposes_weights)
             if shifts:
                 total = np.zeros(convolution.channels_out)
                 if convolution.bias is not None:
                     total = total + convolution.bias.values.astype(np.float64)
                 if any(step.shifts for step in before):
-                    total = total + convolution.response(shift_in)
+                    total = total + convolution.response(shift_in, view)
                 new_bias = rounded(total * scale_out + shift_out, dtype.numpy)
         if (scales and new_weight is None) or (shifts and new_bias is None):
             return Decline("the new weights would not be finite, or too small for their type")

@@ -257,13 +257,14 @@ class ScaledProduct(Rule):
             if scales:
                 by_row, by_column = (scale_out, scale_in) if is_transposed else (scale_in, scale_out)
                 factor = functools.partial(_outer, by_row, by_column)
-                new_weight = scaled(weight.data, factor, () if before.steps else (axis,))
+                summed = () if before.steps else (axis,)
+                new_weight = scaled(weight.data, factor, summed, is_supposed=view.supposes_weights)
             if shifts:
                 start = np.zeros(columns)
                 if isinstance(old, Constant):
                     start = start + old.values.astype(np.float64).reshape(-1) * number(node, "beta", 1.0)
                 if before.steps:
-                    start = start + number(node, "alpha", 1.0) * _response(weight.data, shift_in, axis)
+                    start = start + number(node, "alpha", 1.0) * _response(weight.data, shift_in, axis, view)
                 new_bias = rounded(start * scale_out + shift_out, dtype.numpy)
         if (scales and new_weight is None) or (shifts and new_bias is None):
             return Decline("the new weights would not be finite, or too small for their type")
@@ -285,10 +286,10 @@ def _is_transposed(node: Node) -> bool:
     return node.op == "Gemm" and bool(integer(node, "transB", 0))
 
 
-def _response(weight: TensorData, level: Array, axis: int) -> Array:
+def _response(weight: TensorData, level: Array, axis: int, view: View) -> Array:
     """What a left operand that is `level` in each row gives."""
     total = np.zeros(weight.shape[1 - axis])
-    for part, values in pieces(weight):
+    for part, values in pieces(weight, view):
         if axis:
             total[part] = values @ level
         else:

@@ -229,17 +229,17 @@ def multiplied(plan: Scaling, gone: Tensor | None = None) -> Multiplied | None:
     """
     values: list[tuple[Place, Array | TensorData]] = []
     for place, factor in plan.factors.items():
-        multiple = _multiple(_constant_at(place).data, factor, place)
+        multiple = _multiple(_constant_at(place).data, factor, place, is_supposed=plan.view.supposes_weights)
         if multiple is None:
             return None
         values.append((place, multiple))
     return Multiplied(tuple(values), tuple(item for item in dict.fromkeys(plan.scaled) if item is not gone))
 
 
-def _multiple(data: TensorData, factor: float, place: Place) -> Array | TensorData | None:
+def _multiple(data: TensorData, factor: float, place: Place, *, is_supposed: bool) -> Array | TensorData | None:
     if math.prod(data.shape) > 1:
         table = np.full((1,) * len(data.shape), factor)
-        return scaled(data, lambda _: table, _summed(place))
+        return scaled(data, lambda _: table, _summed(place), is_supposed=is_supposed)
     # As `scaled` has it, without its cost: long chains have one such constant a node.
     values = data.array()
     with np.errstate(all="ignore"):

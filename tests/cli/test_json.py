@@ -18,7 +18,10 @@ from tests.cli.shell import fails, maxfold
 DOCUMENT = Path(__file__).parents[2] / "docs" / "json.md"
 
 # Fields whose keys are data: names of operators, passes, ...
-_MAPS = {"opsets", "operators", "metadata", "possible.*.passes", "passes[].options"}
+_MAPS = {
+    "opsets", "operators", "metadata", "possible.*.passes", "passes[].options", "hints[].arguments",
+    "hints[].operators",
+}  # fmt: skip
 
 
 def documented() -> dict[str, set[str]]:

@@ -59,6 +59,8 @@ DATACLASSES = {
     | names(report.PassReport, "passes[].")
     | names(DeclineRecord, "declines[].")
     | names(NoteRecord, "notes[].")
+    | names(report.Hint, "hints[].")
+    | {"hints[].options"}
     | {f"decline_groups[].{name}" for name in ("pass", "reason", "count", "example")},
     difference.DIFFERENCE_SCHEMA: names(difference.Difference)
     | {

@@ -167,10 +167,13 @@ def test_a_report_of_nothing() -> None:
 
 def test_a_report_is_json() -> None:
     graph = model("g (float x) => (float y) <float k = {1}, float l = {2}> { a = Add(x, k)\n y = Add(a, l) }")
-    _, report = optimized(graph)
+    _, report = optimized(graph, hints=True)
     data = json.loads(json.dumps(report.to_dict()))
     assert data["schema"] == "maxfold.report/1"
     assert data["relaxed_gain"] == 1
+    assert data["hints"] == [
+        {"options": "--math relaxed", "arguments": {"math": "relaxed"}, "nodes": 1, "operators": {}}
+    ]
     assert data["declines"][0]["rule"] == "fuse-add"
     assert data["declines"][0]["node"] == "y"
     assert data["declines"][0]["operator"] == "Add"

@@ -32,8 +32,8 @@ SIMPLE = {
 
 def difference(source: ModelProto) -> tuple[int, int]:
     """What exact mode says that relaxed mode would remove, and what it does remove beyond exact mode."""
-    _, exact = optimized(source)
-    _, relaxed = optimized(source, math="relaxed")
+    _, exact = optimized(source, hints=True)
+    _, relaxed = optimized(source, math="relaxed", hints=True)
     assert relaxed.relaxed_gain == 0
     return exact.relaxed_gain, exact.nodes_after - relaxed.nodes_after
 
