@@ -44,9 +44,13 @@ def _show_groups(console: Console, declines: Sequence[DeclineRecord]) -> None:
         _show_stacked(console, groups)
         return
     rows = [
-        (group.rule, ", ".join(group.operators), group.reason, f"{group.count:,}", group.example) for group in groups
+        (group.rule, ", ".join(group.operators), _reason(group), f"{group.count:,}", group.example) for group in groups
     ]
     print_table(console, ("pass", "operator", "reason", "count", "example"), rows, "lllrl", (0, 1, 4, 0, 2))
+
+
+def _reason(group: DeclineGroup) -> str:
+    return f"{group.reason}: {group.advice}" if group.advice else group.reason
 
 
 def _show_stacked(console: Console, groups: Sequence[DeclineGroup]) -> None:
@@ -56,7 +60,7 @@ def _show_stacked(console: Console, groups: Sequence[DeclineGroup]) -> None:
     lines = []
     for head, group in zip(heads, groups, strict=True):
         lines.append(head)
-        lines += [plain(f"    {line}") for line in wrapped(group.reason, console.width - 6)]
+        lines += [plain(f"    {line}") for line in wrapped(_reason(group), console.width - 6)]
         lines += [plain(f"    {group.example}", "dim")] if group.example else []
     print_lines(console, indented(lines))
 
@@ -78,11 +82,13 @@ def _show_nodes(console: Console, declines: Iterable[DeclineRecord]) -> None:
 
 def _group(group: list[DeclineRecord], width: int) -> list[Text]:
     reasons = list(dict.fromkeys(decline.reason for decline in group))
+    from maxfold.optimizer.advice import with_advice
+
     reason = reasons[0] if len(reasons) == 1 else f"{reasons[0]} (and the like)"
     names = list(dict.fromkeys(_name(decline) for decline in group))
     indent = " " * (width + 7)
     return [
-        plain(f"    {len(group):>{width},} x {reason}"),
+        plain(f"    {len(group):>{width},} x {with_advice(reason)}"),
         plain(f"{indent}{', '.join(names)}", "dim"),
     ]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from maxfold.optimizer.advice import advice
 from maxfold.optimizer.report_table import to_html, to_text
 from maxfold.passes import DeclineRecord
 from maxfold.passes.rule import NoteRecord
@@ -31,6 +32,7 @@ class DeclineGroup:
     """Declines of one pass whose reasons differ in quoted names, lists and numbers only.
 
     `reason` has "..." where they differ. `operators` are those of the nodes, `example` is the first node by name.
+    `advice` is what can be done about it, empty where the reason says it.
     """
 
     rule: str
@@ -38,6 +40,7 @@ class DeclineGroup:
     reason: str
     count: int
     example: str
+    advice: str
 
 
 def group_declines(declines: Iterable[DeclineRecord]) -> tuple[DeclineGroup, ...]:
@@ -54,7 +57,7 @@ def _group(rule: str, members: list[DeclineRecord]) -> DeclineGroup:
     parts = [_PARTICULAR.split(reason) for reason in dict.fromkeys(decline.reason for decline in members)]
     reason = "".join(same[0] if len(set(same)) == 1 else "..." for same in zip(*parts, strict=True))
     example = min(filter(None, (decline.node for decline in members)), default="")
-    return DeclineGroup(rule, operators, reason, len(members), example)
+    return DeclineGroup(rule, operators, reason, len(members), example, advice(members[0].reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,13 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-ready data of schema "maxfold.report/1" (see docs/json.md)."""
         groups = [
-            {"pass": group.rule, "reason": group.reason, "count": group.count, "example": group.example}
+            {
+                "pass": group.rule,
+                "reason": group.reason,
+                "advice": group.advice,
+                "count": group.count,
+                "example": group.example,
+            }
             for group in group_declines(self.declines)
         ]
         hints = None if self.hints is None else [{"options": hint.options, **asdict(hint)} for hint in self.hints]

@@ -219,7 +219,7 @@ def test_explain_on_a_terminal() -> None:
     assert "... has 2 uses" in text
     assert "'t0'" not in text
     assert lines[-1].endswith("/a/long/name/of/a/node/0\x1b[0m")
-    wide = terminal_lines(lambda console: show_declines(console, [cast("Any", outcome)], is_full=False), 140)
+    wide = terminal_lines(lambda console: show_declines(console, [cast("Any", outcome)], is_full=False), 180)
     assert len(wide) == 4
     assert "example" in wide[2]
 

@@ -61,7 +61,7 @@ DATACLASSES = {
     | names(NoteRecord, "notes[].")
     | names(report.Hint, "hints[].")
     | {"hints[].options"}
-    | {f"decline_groups[].{name}" for name in ("pass", "reason", "count", "example")},
+    | {f"decline_groups[].{name}" for name in ("pass", "reason", "advice", "count", "example")},
     difference.DIFFERENCE_SCHEMA: names(difference.Difference)
     | {
         name
