@@ -58,6 +58,9 @@ _CONVERT_KINDS: dict[str, values.Kind] = {
     "optimize": values.switch,
     "ir-version": values.choice("10", "11"),
     "fake-quantize": values.choice("integers", "composed"),
+    "outputs": values.names,
+    "layout": values.layouts,
+    "compress-to-fp16": values.switch,
 }  # fmt: skip
 
 # A flag also wins over a setting of another name that contradicts it.
@@ -65,7 +68,7 @@ _ALTERNATIVES = (("output", "in-place", "out-dir"), ("quiet", "verbose"))
 
 _FIELDS = {
     "from": "from_format", "to": "to_format", "max-growth": "max_growth_bytes", "dim": "dims",
-    "input-shape": "input_shapes", "verify-dim": "verify_dims",
+    "input-shape": "input_shapes", "verify-dim": "verify_dims", "layout": "layouts",
 }  # fmt: skip
 
 
@@ -138,6 +141,9 @@ class ConvertOptions(OptimizeOptions):
     optimize: bool = True
     ir_version: str | None = None
     fake_quantize: str | None = None
+    outputs: tuple[str, ...] = ()
+    layouts: tuple[tuple[str, str], ...] = ()
+    compress_to_fp16: bool = False
 
 
 def resolve_convert(flags: Mapping[str, object]) -> ConvertOptions:

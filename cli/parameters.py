@@ -198,6 +198,27 @@ IrVersion = Annotated[
         help="The version of OpenVINO IR to write; default 11.",
     ),
 ]  # fmt: skip
+ConvertOutputs = Annotated[
+    _Text,
+    typer.Option(
+        "--outputs", metavar="NAMES", rich_help_panel=_REWRITING,
+        help="Make these tensors, separated by commas, the outputs, and leave out what none of them needs.",
+    ),
+]  # fmt: skip
+Layout = Annotated[
+    _Texts,
+    typer.Option(
+        "--layout", metavar="NAME=NCHW", rich_help_panel=_WRITING,
+        help="What the axes of an input or output mean, kept in the IR's rt_info; may be repeated.",
+    ),
+]  # fmt: skip
+CompressToFp16 = Annotated[
+    _Switch,
+    typer.Option(
+        "--compress-to-fp16/--no-compress-to-fp16", rich_help_panel=_WRITING,
+        help="Store constants of an IR in float16, each with a Convert, as OpenVINO does.",
+    ),
+]  # fmt: skip
 FakeQuantize = Annotated[
     _Text,
     typer.Option(

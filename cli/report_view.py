@@ -48,6 +48,7 @@ def show_outcome(console: Console, outcome: Outcome, options: OptimizeOptions) -
         lines.append(plain(f"converted from {outcome.conversion.source} to {outcome.conversion.result}"))
         if outcome.conversion.opset_reason:
             lines.append(plain(f"for {outcome.conversion.opset_reason}", "dim"))
+        lines += [plain(line) for line in _compressed(outcome)]
         lines += [plain(line, "yellow") for line in _lost(outcome)]
     lines += _passes(outcome.report, is_full=options.verbose)
     notes = _notes(outcome, options)
@@ -62,6 +63,16 @@ def _lost(outcome: Outcome) -> list[str]:
     """What of a model has no place in the other format, in lines."""
     lost = () if outcome.conversion is None else outcome.conversion.lost
     return [f"not carried over: {item.what} ({item.count:,}, such as {item.example!r})" for item in lost]
+
+
+def _compressed(outcome: Outcome) -> list[str]:
+    compressed = None if outcome.conversion is None else outcome.conversion.compressed
+    if compressed is None:
+        return []
+    if compressed.is_quantized:
+        return ["no constant in float16: OpenVINO leaves quantized models as they are"]
+    kept = f", {counted(compressed.kept, 'other')} kept wide as OpenVINO keeps them" if compressed.kept else ""
+    return [f"{counted(compressed.count, 'constant')} in float16{kept}"]
 
 
 def _settings(options: OptimizeOptions) -> list[Text]:

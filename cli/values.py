@@ -108,6 +108,25 @@ def shapes(value: object) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple(found)
 
 
+def layouts(value: object) -> tuple[tuple[str, str], ...]:
+    """What axes mean, each as "name=NCHW" or "name(nchw)", or without a name for the only input; of the second form,
+    several may stand in one text with commas between."""
+    found: list[tuple[str, str]] = []
+    for part in (value,) if isinstance(value, str) else value if isinstance(value, (list, tuple)) else (None,):
+        found += _layouts_in(part) if isinstance(part, str) else [("", "")]
+    if not found or any(not layout or "->" in layout for _, layout in found):
+        raise ValueError("an input or output and its layout, as in x=NCHW")
+    return tuple(found)
+
+
+def _layouts_in(text: str) -> list[tuple[str, str]]:
+    if text.endswith(")"):
+        whole = re.fullmatch(r"[^()]+\([^()]+\)(?:,[^()]+\([^()]+\))*", text)
+        return re.findall(r"([^(),][^()]*)\(([^()]+)\)", text) if whole else [("", "")]
+    name, _, layout = text.rpartition("=")
+    return [(name, layout)]
+
+
 def size_bytes(value: object) -> int:
     """A number of bytes: 65536, "64KiB" (binary), "1MB" (decimal), in any case; parts of a byte are cut off."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:

@@ -236,9 +236,8 @@ class Work:
             self._progress.stage("verifying")
             save(model, result, external_data=cast("Any", self._options.external_data))
             try:
-                verification = verify(
-                    self._path, result, tolerance=self._tolerance(report), dims=dict(self._options.verify_dims)
-                )
+                original, dims = self._original(Path(folder)), dict(self._options.verify_dims)
+                verification = verify(original, result, tolerance=self._tolerance(report), dims=dims)
             except ModelError as error:
                 message = str(error).replace(str(result), "the result")
                 message += "; --verify-dim gives an open dimension its size" if is_unfit(error) else ""
@@ -246,6 +245,10 @@ class Work:
                     raise ModelError(f"{message}; leave out --verify to have the result unverified") from None
                 return None, message
         return verification, None if verification.is_equal else _difference(verification)
+
+    def _original(self, folder: Path) -> Path:
+        """What the result is compared with."""
+        return self._path
 
     def _tolerance(self, report: Report) -> float | None:
         if report.math == "relaxed":

@@ -10,6 +10,7 @@ import onnx
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Graph, Variable
 from maxfold.model.model import Model
+from maxfold.model.spelling import did_you_mean
 from maxfold.model.types import declare
 
 
@@ -55,7 +56,8 @@ def open_dimensions(model: Model) -> list[tuple[str, int, int]]:
 
 def _checked_shape(name: str, shape: Sequence[int], infos: Mapping[str, onnx.ValueInfoProto]) -> Sequence[int]:
     if name not in infos:
-        raise ModelError(f"no input is named {name!r}; the inputs are {', '.join(infos) or 'none'}")
+        hint = did_you_mean(name, infos) or f"the inputs are {', '.join(infos) or 'none'}"
+        raise ModelError(f"no input is named {name!r}; {hint}")
     tensor_type = infos[name].type.tensor_type
     if not tensor_type.HasField("shape"):
         raise ModelError(f"input {name!r} declares no shape, so its dimensions cannot be fixed; declare one first")

@@ -18,6 +18,7 @@ from maxfold.model.view import Math
 from maxfold.optimizer.pipeline import run_pipeline, select_passes
 from maxfold.optimizer.report import Report
 from maxfold.optimizer.sources import ModelInPlace, ModelPath, ModelSource, is_openvino_path, model_of, names_of
+from maxfold.optimizer.tailoring import cut, finish
 from maxfold.passes import Progress
 from maxfold.passes.targets import TARGETS, Target
 
@@ -139,6 +140,10 @@ def convert(
     opset: int | None = None,
     ir_version: int = 11,
     fake_quantize: Literal["integers", "composed"] = "integers",
+    outputs: str | Sequence[str] = (),
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    layouts: Mapping[str, str] | None = None,
+    compress_to_fp16: bool = False,
 ) -> Model:
     """A new model in the other format; the given one stays as it is, and weights stay in its files.
 
@@ -146,8 +151,15 @@ def convert(
     write: by default 17, or the lowest above it that the model needs, which `opset_reason` of the new model explains.
     `ir_version` is 10 or 11. `fake_quantize` says what a FakeQuantize becomes in ONNX: "integers" is QuantizeLinear
     and DequantizeLinear where its range is one of integers of 8 bits, which runtimes compute in 8 bits, "composed"
-    what OpenVINO's CPU computes. What the file says beside its graph and has no place in the other format is in `lost`
-    of the new model.
+    what OpenVINO's CPU computes.
+
+    `outputs` names the tensors that are to be the outputs, inner ones too (names, or one text with commas between);
+    what no output needs goes, inputs stay. `input_shapes` gives inputs a whole shape. For an IR,
+    `layouts` says what the axes of inputs and outputs mean, by name, as "NCHW", and `compress_to_fp16` stores constants
+    in float16 as OpenVINO's `save_model` does: what it keeps wide stays so, and what is beyond float16 is clamped,
+    which `lost` names. Optimize before that, by itself, if at all: passes leave such constants as they are.
+
+    What the file says beside its graph and has no place in the other format is in `lost` of the new model.
 
     Raises `ConversionError` (a `ModelError`) that names everything that cannot be converted.
     """
@@ -160,12 +172,22 @@ def convert(
         raise ModelError(f"a model is converted to 'onnx' or 'openvino', not {to!r}")
     if to == source.format:
         raise ModelError(f"the model is {to} already; optimize rewrites within one format")
+    if outputs or input_shapes:
+        source = cut(source, names_of(outputs), input_shapes or {})
     if to == "openvino":
         if ir_version not in VERSIONS:
             raise ModelError(f"IR versions 10 and 11 can be written, not {ir_version}")
-        return convert_to_openvino(source, TABLE, ir_version=ir_version)
+        made = convert_to_openvino(source, TABLE, ir_version=ir_version)
+        finish(made, layouts or {}, compress_to_fp16=compress_to_fp16)
+        return made
+    if layouts or compress_to_fp16:
+        what = "layouts are kept" if layouts else "constants are compressed to float16"
+        raise ModelError(f"{what} in an OpenVINO IR alone; leave that out where the result is ONNX")
     if opset is not None and not OPSETS[0] <= opset <= OPSETS[1]:
         raise ModelError(f"operator sets {OPSETS[0]} to {OPSETS[1]} can be written, not {opset}")
     if fake_quantize not in ("integers", "composed"):
         raise ModelError(f"FakeQuantize becomes 'integers' or 'composed', not {fake_quantize!r}")
-    return convert_to_onnx(source, TABLE, opset=opset, composes_steps=fake_quantize == "composed")
+    made = convert_to_onnx(source, TABLE, opset=opset, composes_steps=fake_quantize == "composed")
+    if input_shapes:
+        fix_dimensions(made, {}, input_shapes)
+    return made

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 from onnx import defs
 
 from maxfold.model import ModelError
+from maxfold.model.spelling import did_you_mean
 from maxfold.optimizer.own_passes import installed, is_own_name, own_pass
 from maxfold.passes import CATALOGUE
 
@@ -30,9 +30,7 @@ def why_no_operator(name: str) -> str | None:
 
 
 def _why_unknown(name: str, kind: str, known: Iterable[str], otherwise: str) -> str | None:
-    spellings = {spelling.lower(): spelling for spelling in sorted(known)}
-    if spellings.get(name.lower()) == name:
+    listed = sorted(known)
+    if name in listed:
         return None
-    close = difflib.get_close_matches(name.lower(), spellings, 1)
-    hint = f"did you mean {spellings[close[0]]!r}?" if close else otherwise
-    return f"{name!r} is not {kind}; {hint}"
+    return f"{name!r} is not {kind}; {did_you_mean(name, listed) or otherwise}"
