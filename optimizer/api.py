@@ -18,7 +18,6 @@ from maxfold.model.view import Math
 from maxfold.optimizer.pipeline import run_pipeline, select_passes
 from maxfold.optimizer.report import Report
 from maxfold.optimizer.sources import ModelInPlace, ModelPath, ModelSource, is_openvino_path, model_of, names_of
-from maxfold.optimizer.tailoring import cut, finish
 from maxfold.passes import Progress
 from maxfold.passes.targets import TARGETS, Target
 
@@ -166,6 +165,7 @@ def convert(
     source = model_of("convert", model)
     # The table has a hundred rows in thirty files, which only a conversion needs.
     from maxfold.model.openvino.ir import VERSIONS
+    from maxfold.optimizer.tailoring import cut, finish
     from maxfold.passes.conversion import OPSETS, TABLE, convert_to_onnx, convert_to_openvino
 
     if to not in ("onnx", "openvino"):

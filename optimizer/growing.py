@@ -31,8 +31,6 @@ def warnings_of(edit: Edit) -> tuple[str, ...]:
 
 
 def _steps_behind(edit: Edit) -> list[Node]:
-    if edit.math != "relaxed":
-        return []
     pending = [node for node in edit.math_log.rounded if edit.is_live(node)]
     seen = set(pending)
     found = []

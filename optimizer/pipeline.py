@@ -11,7 +11,6 @@ from maxfold.model import Model, ModelError
 from maxfold.model.declarations import forget_contradicted
 from maxfold.model.edit import Edit
 from maxfold.model.view import Math
-from maxfold.optimizer.growing import warnings_of
 from maxfold.optimizer.known_names import why_no_operator, why_no_pass
 from maxfold.optimizer.own_passes import ALL, installed, made, own_pass, own_passes
 from maxfold.optimizer.report import Hint, PassReport, Report
@@ -144,7 +143,7 @@ def run_pipeline(
         math=math, nodes_before=before[0], nodes_after=after[0], constants_before=before[1], constants_after=after[1],
         constant_bytes_before=before[2], constant_bytes_after=after[2],
         passes=tuple(PassReport(name, count, seconds) for name, (count, seconds) in totals.items()),
-        declines=declines, notes=tuple(notes), relaxed_gain=gain, hints=found, warnings=warnings_of(edit),
+        declines=declines, notes=tuple(notes), relaxed_gain=gain, hints=found, warnings=_warnings(edit),
         elapsed_seconds=elapsed_seconds,
     )  # fmt: skip
 
@@ -156,6 +155,14 @@ def _hints(
     from maxfold.optimizer.hints import find_hints
 
     return find_hints(model, edit, passes, was_frozen=was_frozen)
+
+
+def _warnings(edit: Edit) -> tuple[str, ...]:
+    if edit.math != "relaxed":
+        return ()
+    from maxfold.optimizer.growing import warnings_of
+
+    return warnings_of(edit)
 
 
 def _raise_if_endless(passes: Iterable[Pass], results: Mapping[str, PassResult]) -> None:

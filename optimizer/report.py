@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from maxfold.optimizer.advice import advice
 from maxfold.optimizer.report_table import to_html, to_text
 from maxfold.passes import DeclineRecord
 from maxfold.passes.rule import NoteRecord
@@ -53,6 +52,8 @@ def group_declines(declines: Iterable[DeclineRecord]) -> tuple[DeclineGroup, ...
 
 
 def _group(rule: str, members: list[DeclineRecord]) -> DeclineGroup:
+    from maxfold.optimizer.advice import advice
+
     operators = tuple(sorted({decline.operator for decline in members}))
     parts = [_PARTICULAR.split(reason) for reason in dict.fromkeys(decline.reason for decline in members)]
     reason = "".join(same[0] if len(set(same)) == 1 else "..." for same in zip(*parts, strict=True))
