@@ -19,7 +19,7 @@ from maxfold.model.model_copies import copy_model
 from maxfold.model.view import Math, View, domain_of
 from maxfold.optimizer.report import Hint
 from maxfold.optimizer.rounds import ContinuedEdit, run_from, steps_of
-from maxfold.passes import Pass
+from maxfold.passes import Pass, failures
 from maxfold.passes.driver import RulePass
 from maxfold.passes.kernels import KernelError
 from maxfold.passes.rule import Decline
@@ -121,7 +121,9 @@ class _Finder:
 
     def _opset(self) -> Hint | None:
         """What would become one node in relaxed mode in a newer operator set, the lowest that has all of that."""
-        rules = [entry for entry in self._passes if entry.makes and isinstance(entry, RulePass)]
+        # What a pass of somebody's own may raise only the driver takes.
+        known = (entry for entry in self._passes if isinstance(entry, RulePass) and not failures.is_own(entry))
+        rules = [entry for entry in known if entry.makes]
         own = self._model.opsets(self._model.graph).get("")
         upgrade = next((place for place, entry in enumerate(self._passes) if entry.name == UpgradeOpset.name), None)
         if own is None or upgrade is None or not rules:

@@ -10,9 +10,16 @@ import onnx
 import pytest
 from onnx import ModelProto
 
+from maxfold.model.edit import Edit
+from maxfold.model.graph import Node
 from maxfold.model.storage import ComputedSource, Source
+from maxfold.model.view import View
 from maxfold.optimizer import Report, load, optimize
+from maxfold.optimizer.hints import find_hints
+from maxfold.optimizer.pipeline import select_passes
 from maxfold.optimizer.report import Hint
+from maxfold.passes.driver import SingleRulePass
+from maxfold.passes.rule import Decline, Match
 from tests.effort import calls
 from tests.random_models import random_models
 from tests.run import Array
@@ -243,3 +250,26 @@ def test_python_is_told_arguments() -> None:
     text = str(run(model(NORMALIZED, opset=13, constants=GAMMA), hints=True))
     assert 'opset=20, math="relaxed" would remove' in text
     assert "  1 Gelu and 1 LayerNormalization would become one node each" in text
+
+
+class FailingGelu(SingleRulePass):
+    """Somebody's own pass, which fails in any other operator set."""
+
+    name = "failing-gelu"
+    summary = "fail"
+    makes = frozenset({"Gelu"})
+    operators = frozenset({("", "Mul")})
+
+    def match(self, node: Node, view: View) -> Match | Decline | None:
+        """Fails."""
+        if view.opset(node) != 13:
+            raise ValueError
+        return None
+
+
+def test_a_pass_of_ones_own_is_not_asked_about_another_operator_set() -> None:
+    source = model(NORMALIZED, opset=13, constants=GAMMA)
+    edit = Edit(load(source))
+    passes = [*select_passes(None, (), {}), FailingGelu()]
+    _, hints = find_hints(edit.model, edit, passes, was_frozen=False)
+    assert [hint.options for hint in hints] == ["--opset 20 --math relaxed"]
