@@ -183,7 +183,7 @@ def _identity(place: str) -> _Identity | None:
     """What tells whether two paths are one file, whatever their spelling; None for a file that is not there."""
     try:
         status = os.fstat(sys.stdin.fileno()) if place == STREAM else Path(place).stat()
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, NotImplementedError):
         return None
     return (status.st_dev, status.st_ino)
 
@@ -223,5 +223,5 @@ def _redirected_file(stream: object) -> Path | None:
             return None
         path = Path(f"/proc/self/fd/{descriptor}").readlink()
         return path if path.is_file() and os.path.samestat(path.stat(), status) else None
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, NotImplementedError):
         return None

@@ -134,7 +134,7 @@ def _end_workers() -> None:
         workers = multiprocessing.active_children()
         for worker in workers:
             if worker.pid is not None:
-                with contextlib.suppress(ProcessLookupError):
+                with contextlib.suppress(OSError):
                     os.kill(worker.pid, signal.SIGINT)
         waited_seconds = 0.0
         while multiprocessing.active_children() and waited_seconds < 2 * _INTERVAL_SECONDS:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from maxfold.model import system
 from maxfold.model.errors import ModelError
-from maxfold.model.staging import Staged, remove, sweep
+from maxfold.model.staging import Staged, remove, replace, sweep
 from maxfold.model.storage import Region, write_all
 
 Writer = Callable[[BinaryIO], None]
@@ -20,7 +20,7 @@ _RESERVED_BYTES = 1 << 24
 def real_path(target: str | Path) -> Path:
     """The file that a path leads to, links followed. Raises `ModelError` for a path that cannot be one."""
     try:
-        return Path(os.path.realpath(target))
+        return Path(system.without_limit(os.path.realpath(target)))
     except (OSError, ValueError) as error:
         raise ModelError(f"{target}: is not a usable path: {error}") from None
 
@@ -61,13 +61,8 @@ def write_files(files: list[tuple[Path, Writer]], sizes: Sequence[int] = ()) -> 
 
 def _reserve(file: BinaryIO, nbytes: int) -> None:
     """Asks for the space of a large file before it is written: faster, and a full disk shows at once."""
-    if nbytes < _RESERVED_BYTES or not hasattr(os, "posix_fallocate"):
-        return
-    try:
-        os.posix_fallocate(file.fileno(), 0, nbytes)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-            raise
+    if nbytes >= _RESERVED_BYTES:
+        system.reserve(file.fileno(), nbytes)
 
 
 def _publish(staged: list[Staged]) -> None:
@@ -86,7 +81,7 @@ def _publish(staged: list[Staged]) -> None:
     except BaseException:
         for backup, real in backups:
             if backup.exists():
-                backup.replace(real)
+                replace(backup, real)
         for real in set(done) - {real for _, real in backups}:
             remove(real)
         raise
@@ -98,9 +93,9 @@ def _publish(staged: list[Staged]) -> None:
 def _back_up(real: Path, backup: Path) -> None:
     """A second name for a file; where the file system has none, the file is put aside for the moment."""
     try:
-        os.link(real, backup)
+        system.second_name(real, backup)
     except OSError:
-        real.replace(backup)
+        replace(real, backup)
 
 
 def parts_writer(parts: Sequence[tuple[int, Region | bytes]]) -> Writer:

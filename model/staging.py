@@ -9,16 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import stat
-import sys
 import time
 from pathlib import Path
 
-if sys.platform != "win32":
-    import fcntl
+from maxfold.model import system
+from maxfold.model.storage import release
 
 _NAME_BYTES = 100
-_CLOSED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # The second name of what a target was before exists for an instant only.
 _BACKUP_SECONDS = 60.0
 
@@ -34,8 +31,7 @@ class Staged:
         self.name = target.with_name(f"{_prefix(target)}{os.urandom(4).hex()}.part")
         self._descriptor, self._has_name = _open(self.name)
         try:
-            with contextlib.suppress(FileNotFoundError):
-                os.fchmod(self._descriptor, stat.S_IMODE(target.stat().st_mode))
+            system.copy_mode(target, self._descriptor)
             # Not "wb": ext4 writes a file to disk at once when it is closed after being cut to nothing.
             self.file = os.fdopen(os.dup(self._descriptor), "r+b")
         except BaseException:
@@ -46,9 +42,11 @@ class Staged:
         """Puts the contents, which are complete, in the place of the target."""
         if not self._has_name:
             # A link replaces no file that is there.
-            _link(self._descriptor, self.name)
+            system.give_name(self._descriptor, self.name)
             self._has_name = True
-        self.name.replace(self.target)
+        if not system.has_locks():
+            self._close()
+        replace(self.name, self.target)
         self._has_name = False
 
     def close(self) -> None:
@@ -58,12 +56,31 @@ class Staged:
         self._discard()
 
     def _discard(self) -> None:
-        if self._descriptor < 0:
-            return
+        if not system.has_locks():
+            self._close()
         if self._has_name:
             remove(self.name)
-        os.close(self._descriptor)
-        self._descriptor = -1
+            self._has_name = False
+        self._close()
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def replace(path: Path, target: Path) -> None:
+    """Gives a file the name of another one, which goes, or a new name. Raises `OSError`.
+
+    Some systems refuse that while this process reads one of them: its contents are then kept elsewhere.
+    """
+    try:
+        path.replace(target)
+    except PermissionError:
+        released = [release(path), release(target)]
+        if not any(released):
+            raise
+        path.replace(target)
 
 
 def remove(path: Path) -> None:
@@ -82,7 +99,8 @@ def sweep(target: Path) -> None:
         return
     for path in found:
         if path.suffix == ".part":
-            _remove_unlocked(path)
+            with contextlib.suppress(OSError):
+                system.remove_unlocked(path)
         elif target.exists() and _age_seconds(path) > _BACKUP_SECONDS:
             remove(path)
 
@@ -96,8 +114,8 @@ def _open(name: Path) -> tuple[int, bool]:
     descriptor = _open_unnamed(name)
     has_name = descriptor is None
     while descriptor is None:
-        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOSED, 0o666)
-        _lock(descriptor)
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | system.CLOSED_AND_BINARY, 0o666)
+        system.lock(descriptor)
         if not os.fstat(descriptor).st_nlink:
             # It was swept before it was locked.
             os.close(descriptor)
@@ -107,59 +125,27 @@ def _open(name: Path) -> tuple[int, bool]:
 
 def _open_unnamed(name: Path) -> int | None:
     """A new file without a name that can be given this one; None where the system or the file system has none such."""
-    flag = getattr(os, "O_TMPFILE", None)
-    if flag is None or not _can_link(name, flag):
+    if not _can_link(name):
         return None
-    descriptor = os.open(name.parent, flag | os.O_RDWR | _CLOSED, 0o666)
-    _lock(descriptor)
+    descriptor = system.open_unnamed(name.parent, 0o666)
+    if descriptor is not None:
+        system.lock(descriptor)
     return descriptor
 
 
-def _can_link(name: Path, flag: int) -> bool:
+def _can_link(name: Path) -> bool:
     """Tries with an empty file: a large one that then gets no name would have been written in vain."""
-    try:
-        descriptor = os.open(name.parent, flag | os.O_RDWR | _CLOSED, 0o600)
-    except OSError:
+    descriptor = system.open_unnamed(name.parent, 0o600)
+    if descriptor is None:
         return False
     try:
-        _link(descriptor, name)
+        system.give_name(descriptor, name)
         name.unlink(missing_ok=True)
     except OSError:
         return False
     finally:
         os.close(descriptor)
     return True
-
-
-def _link(descriptor: int, path: Path) -> None:
-    folder = os.open(path.parent, os.O_RDONLY | _CLOSED)
-    try:
-        # With a directory's descriptor the system's linkat is called, which follows the link in /proc.
-        os.link(f"/proc/self/fd/{descriptor}", path.name, dst_dir_fd=folder, follow_symlinks=True)
-    finally:
-        os.close(folder)
-
-
-def _lock(descriptor: int) -> None:
-    """Marks a file as in use for as long as a descriptor of it is open. Some file systems have no locks."""
-    if sys.platform != "win32":
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
-def _remove_unlocked(path: Path) -> None:
-    """Removes a file that no process is writing; on Windows, which has no such locks, leftovers stay."""
-    if sys.platform == "win32":
-        return
-    with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | _CLOSED)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
-        finally:
-            os.close(descriptor)
 
 
 def _age_seconds(path: Path) -> float:

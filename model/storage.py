@@ -6,13 +6,16 @@ whole unless somebody asks for its values.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, ClassVar
+from weakref import WeakSet
 
+from maxfold.model import system
 from maxfold.model.errors import ModelError
 from maxfold.model.records import frequent_value
 
@@ -139,7 +142,7 @@ class FileSource(Source):
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         try:
-            self._fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
+            self._fd = system.open_for_reading(Path(system.without_limit(str(path))))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise ModelError(f"{path}: cannot be read: {reason}; give the path of a model file") from None
@@ -149,6 +152,8 @@ class FileSource(Source):
             raise ModelError(f"{path}: is {kind}; give the path of a model file")
         self.size = status.st_size
         self._map: memoryview | None = None
+        self._is_kept_elsewhere = False
+        _open_files.add(self)
 
     def __del__(self) -> None:
         descriptor = getattr(self, "_fd", None)
@@ -157,21 +162,63 @@ class FileSource(Source):
 
     def view(self, offset: int, nbytes: int) -> memoryview:
         if self._map is None:
-            self._map = memoryview(mmap.mmap(self._fd, self.size, access=mmap.ACCESS_READ) if self.size else b"")
+            if not self.size:
+                return memoryview(b"")
+            self._map = memoryview(mmap.mmap(self._fd, self.size, access=mmap.ACCESS_READ))
         return self._map[offset : offset + nbytes]
 
     def read(self, offset: int, nbytes: int) -> bytes:
-        return os.pread(self._fd, nbytes, offset)
+        return system.read_at(self._fd, nbytes, offset)
 
     def copy_to(self, offset: int, nbytes: int, target: BinaryIO) -> None:
         buffer = memoryview(bytearray(min(_COPY_BYTES, nbytes)))
         write = _writer(target)
         while nbytes:
-            taken = os.preadv(self._fd, [buffer[: min(nbytes, _COPY_BYTES)]], offset)
+            taken = system.read_into(self._fd, buffer[: min(nbytes, _COPY_BYTES)], offset)
             if not taken:
                 raise ModelError(f"{self.name}: became shorter while it was read; run again")
             write(buffer[:taken])
             offset, nbytes = offset + taken, nbytes - taken
+
+    def keep_elsewhere(self, path: Path) -> bool:
+        """Copies the contents into a temporary file if this is the file at a path, and lets go of that; whether it did.
+
+        Raises `PermissionError` where somebody still looks at the mapped file.
+        """
+        if self._is_kept_elsewhere or not os.path.samestat(os.fstat(self._fd), path.stat()):
+            return False
+        self._unmap()
+        import tempfile
+
+        with tempfile.TemporaryFile() as copy:
+            self.copy_to(0, self.size, copy)
+            copy.flush()
+            os.close(self._fd)
+            self._fd = os.dup(copy.fileno())
+        self._is_kept_elsewhere = True
+        return True
+
+    def _unmap(self) -> None:
+        if self._map is None:
+            return
+        mapped = self._map.obj
+        assert isinstance(mapped, mmap.mmap)
+        self._map.release()
+        self._map = None
+        try:
+            mapped.close()
+        except BufferError:
+            self._map = memoryview(mapped)
+            raise PermissionError(errno.EACCES, "its contents are still in use; write to another path") from None
+
+
+_open_files: WeakSet[FileSource] = WeakSet()
+
+
+def release(path: Path) -> bool:
+    """Lets go of a file that is to be replaced: what reads it keeps a copy. Whether anything did. Raises `OSError`."""
+    released = [file.keep_elsewhere(path) for file in list(_open_files) if path.exists()]
+    return any(released)
 
 
 def _writer(target: BinaryIO) -> Callable[[memoryview], None]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from maxfold.model import staging
+from maxfold.model import staging, system
 from maxfold.model.output import write_files
 from maxfold.model.staging import Staged, sweep
 from maxfold.optimizer import convert, load, save
@@ -123,15 +123,15 @@ def test_what_another_process_writes_stays(out: Path, is_named: bool, monkeypatc
 
 
 def test_a_file_that_is_swept_before_it_is_locked_is_made_again(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock = staging._lock
+    lock = system.lock
 
     def swept_once(descriptor: int) -> None:
-        monkeypatch.setattr(staging, "_lock", lock)
+        monkeypatch.setattr(system, "lock", lock)
         sweep(out / "m.onnx")
         lock(descriptor)
 
     monkeypatch.setattr(staging, "_open_unnamed", lambda name: None)
-    monkeypatch.setattr(staging, "_lock", swept_once)
+    monkeypatch.setattr(system, "lock", swept_once)
     made = Staged(out / "m.onnx")
     assert names(out) == [made.name.name]
     made.close()
