@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST
+from maxfold.passes.conversion.parts.operands import transposed
 from maxfold.passes.conversion.parts.tensors import narrowed, widened
 from maxfold.passes.conversion.row import Row, both, from_onnx, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
+# ONNX Runtime's LRN takes four dimensions, and no others.
+_LRN_RANK = 4
 
 
 def _lp_to_openvino(site: OpenvinoSite) -> None:
@@ -51,10 +54,22 @@ def _lrn_to_openvino(site: OpenvinoSite) -> None:
 
 def _lrn_to_onnx(site: OnnxSite) -> None:
     axes, rank = site.integers_of(1, "its axes"), site.rank(0)
-    if rank < 2 or [axis % rank for axis in axes] != [1]:
-        raise UnsupportedError(f"its axes {axes} are not the channels alone")
+    axis = axes[0] % rank if rank >= 2 and len(axes) == 1 else 0
+    if axis == 0:
+        raise UnsupportedError(f"its axes {axes} are not the channels alone, nor one axis after them")
+    if rank > _LRN_RANK:
+        raise UnsupportedError(f"ONNX Runtime takes no {rank} dimensions")
+    order = list(range(rank))
+    order[1], order[axis] = axis, 1
     attributes = {name: site.floating(name) for name in ("alpha", "beta", "bias")}
-    site.result(site.add("LRN", [site.input(0)], {**attributes, "size": _odd(site.integer("size"))}))
+    attributes["size"] = _odd(site.integer("size"))
+    data = transposed(site, site.input(0), order)
+    if rank == _LRN_RANK:
+        site.result(transposed(site, site.add("LRN", [data], attributes), order))
+        return
+    missing = site.constant(list(range(rank, _LRN_RANK)), "int64")
+    normalized = site.add("LRN", [site.add("Unsqueeze", [data, missing])], attributes)
+    site.result(transposed(site, site.add("Squeeze", [normalized, missing]), order))
 
 
 def _odd(size: int) -> int:
@@ -80,6 +95,6 @@ ROWS: tuple[Row, ...] = (
         _lrn_to_openvino,
         _lrn_to_onnx,
         tolerance="1e-4 relative",
-        limits="Over channels, of an odd size.",
+        limits="Over channels, back also over one axis after them and of 4 dimensions at most, of an odd size.",
     ),
 )

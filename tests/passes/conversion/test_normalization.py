@@ -186,3 +186,24 @@ def test_neighbouring_channels(tmp_path: Path) -> None:
     )
     model, _ = judged.one_node("LRN", {"x": judged.floats(1, 6, 2)}, opset=13, size=4)
     judged.assert_refused_in_openvino(model, tmp_path, "its size 4 is even")
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+@pytest.mark.parametrize("shape", [[2, 6, 5], [-1, -1, -1]])
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_neighbours_along_one_axis(axis: int, shape: list[int], size: int, tmp_path: Path) -> None:
+    x = ov.parameter(shape, np.float32)
+    result = ov.lrn(x, ov.constant(np.array([axis])), 0.5, 0.75, 2.0, size)
+    judged.assert_same_in_onnx([result], [x], [judged.floats(2, 6, 5)], tmp_path)
+
+
+def test_neighbours_along_the_batch(tmp_path: Path) -> None:
+    x = ov.parameter([4, 6, 5], np.float32)
+    result = ov.lrn(x, ov.constant(np.array([0])), 0.1, 0.5, 2.0, 3)
+    judged.assert_refused_in_onnx([result], [x], tmp_path, "nor one axis after them")
+
+
+def test_neighbours_of_more_dimensions_than_onnx_runtime_takes(tmp_path: Path) -> None:
+    x = ov.parameter([1, 6, 2, 2, 2], np.float32)
+    result = ov.lrn(x, ov.constant(np.array([1])), 0.1, 0.5, 2.0, 3)
+    judged.assert_refused_in_onnx([result], [x], tmp_path, "takes no 5 dimensions")
