@@ -15,10 +15,10 @@ from maxfold.model import splice
 from maxfold.model.copies import arguments, copy_body
 from maxfold.model.data import Array, ArrayData, TensorData
 from maxfold.model.fragile import contradicted_nodes, frozen_nodes
-from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, new_constant, new_node, new_variable, subgraphs
+from maxfold.model.graph import Constant, Function, Graph, Node, Tensor, new_node, new_variable, subgraphs
 from maxfold.model.inference import Inference
 from maxfold.model.inference.loops import settle
-from maxfold.model.names import NameAllocator
+from maxfold.model.names import NameAllocator, wish
 from maxfold.model.order import is_sorted, sorted_nodes
 from maxfold.model.view import View
 
@@ -106,13 +106,13 @@ class Edit(View):
         outputs: int = 1,
     ) -> Node:
         """A new node in the scope and place of `before`, its name and results named after the latter's result."""
-        base = before.outputs[0].name
-        scope = before.scope
-        made = [new_variable(self._names.fresh(f"{base}_{op.lower()}"), scope) for _ in range(outputs)]
+        base, scope = before.outputs[0].name, before.scope
+        made = [self._names.variable(f"{base}_{op.lower()}", scope) for _ in range(outputs)]
         node = new_node(
             op, (), made, scope, domain=domain, name=self._names.fresh(f"{before.name or base}_{op.lower()}"),
             attributes=attributes, position=before.position,
         )  # fmt: skip
+        wish(node, f"{before.name or base}_{op.lower()}", is_made=True)
         for tensor in made:
             self._uses[tensor] = 0
         self._before.setdefault(before, []).append(node)
@@ -126,7 +126,7 @@ class Edit(View):
     def add_constant(self, values: Array | TensorData, *, like: Tensor) -> Constant:
         """A new constant in the scope of `like`, named after it."""
         data = values if isinstance(values, TensorData) else ArrayData(values)
-        constant = new_constant(self._names.fresh(f"{like.name}_constant"), data, like.scope)
+        constant = self._names.constant(f"{like.name}_constant", data, like.scope)
         like.scope.constants.append(constant)
         self._uses[constant] = 0
         return constant
@@ -196,7 +196,7 @@ class Edit(View):
 
         Until another node makes the old one (`take_place`), or nothing reads it any more, it is made by none.
         """
-        return splice.displace(self, tensor, new_variable(self._names.fresh(f"{tensor.name}_new"), tensor.scope))
+        return splice.displace(self, tensor, self._names.variable(f"{tensor.name}_new", tensor.scope))
 
     def renew(self, tensor: Tensor) -> Tensor:
         """A new tensor in the place of one that is to hold something else; whoever reads that reads the new one.
@@ -205,7 +205,7 @@ class Edit(View):
         may let it go, and may not give it another value, type or shape. It is made by a node and no graph output.
         """
         assert not self.is_graph_output(tensor)
-        new = new_variable(self._names.fresh(f"{tensor.name}_new"), tensor.scope)
+        new = self._names.variable(f"{tensor.name}_new", tensor.scope)
         self.take_place(new, tensor)
         return new
 

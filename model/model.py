@@ -36,7 +36,8 @@ class Model:
     `proto` holds the fields of the file beside graph and functions. `functions` is the list that graphsurgeon's
     `graph.functions` shows. `file_bytes` counts the bytes of all files read. `has_external_data` tells whether the file
     kept tensors in other files. `net` is what an IR says of itself. `lost` is what the conversion that made the model
-    left behind, `opset_reason` why it took a newer operator set than it does without need.
+    left behind, `opset_reason` why it took a newer operator set than it does without need; `has_new_names` tells
+    whether names of the conversion's own making are handed out once more when passes have run.
     """
 
     graph: Graph
@@ -49,6 +50,7 @@ class Model:
     net: Any = None
     lost: tuple[Lost, ...] = ()
     opset_reason: str = ""
+    has_new_names: bool = False
 
     def __repr__(self) -> str:
         """One line: the format, the graph's name, and how much is in it."""

@@ -7,8 +7,52 @@ from collections.abc import Iterable
 
 import onnx
 
-from maxfold.model.graph import Function, Graph, Node, scopes_of
+from maxfold.model.data import TensorData
+from maxfold.model.graph import (
+    Constant,
+    Function,
+    Graph,
+    Node,
+    Tensor,
+    Variable,
+    new_constant,
+    new_variable,
+    scopes_of,
+)
 from maxfold.model.model import Model, graph_protos
+
+
+def wish(item: Tensor | Node, name: str, *, is_made: bool) -> None:
+    """Says what a tensor or node is to be called when names are handed out once more (`wished_names.settle`), and
+    whether that is a name of maxfold's own making."""
+    item.__dict__["wish"] = (name, is_made)
+
+
+def take_back(item: Tensor | Node) -> None:
+    """The name that a tensor or node has is its last."""
+    item.__dict__.pop("wish", None)
+
+
+def is_made(item: Tensor | Node) -> bool:
+    """Whether something has a name of maxfold's own making."""
+    found: tuple[str, bool] = item.__dict__.get("wish", ("", False))
+    return found[1]
+
+
+def wish_like(item: Tensor | Node, source: Tensor | Node, name: str) -> None:
+    """Says that something is to be called like what it stands for, which has that name, or is to have another."""
+    wanted, made = source.__dict__.get("wish", (name, False))
+    wish(item, wanted if made else name, is_made=made)
+
+
+def forget_wishes(model: Model) -> None:
+    """The names that a model has are its own from now on."""
+    for scope in model.scopes():
+        for item in (*scope.inputs, *scope.constants, *scope.nodes):
+            take_back(item)
+        for node in scope.nodes:
+            for tensor in node.outputs:
+                take_back(tensor)
 
 
 class NameAllocator:
@@ -50,6 +94,18 @@ class NameAllocator:
                 self._seen.add(name)
                 self._next[base] = count
                 return name
+
+    def variable(self, base: str, scope: Graph) -> Variable:
+        """A new variable under a fresh name."""
+        made = new_variable(self.fresh(base), scope)
+        wish(made, base, is_made=True)
+        return made
+
+    def constant(self, base: str, data: TensorData, scope: Graph) -> Constant:
+        """A new constant under a fresh name."""
+        made = new_constant(self.fresh(base), data, scope)
+        wish(made, base, is_made=True)
+        return made
 
     def release(self, scope: Graph, nodes: Iterable[Node]) -> None:
         """The names of a scope with these nodes, not those of graphs inside it, are free: it goes, or is moved."""

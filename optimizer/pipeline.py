@@ -135,6 +135,10 @@ def run_pipeline(
         edit.flush()
     if any(count for count, _ in totals.values()):
         forget_contradicted(edit)
+        if model.has_new_names:
+            from maxfold.model.wished_names import settle
+
+            settle(model, _checked_keep(model, keep))
     declines = tuple(decline for result in results.values() for decline in result.declines)
     after = _counts(model)
     elapsed_seconds = time.perf_counter() - started

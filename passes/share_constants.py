@@ -9,6 +9,7 @@ from maxfold.model.data import SparseData
 from maxfold.model.edit import Edit
 from maxfold.model.equality import equal_groups
 from maxfold.model.graph import Constant, Graph
+from maxfold.model.names import is_made
 from maxfold.passes.rule import DeclineRecord, Pass, PassResult, Progress
 from maxfold.passes.runtime_patterns import makes_scales
 
@@ -40,8 +41,8 @@ def _share(scope: Graph, edit: Edit, declines: list[DeclineRecord]) -> int:
     changes = 0
     for group in _equal_constants(scope):
         twin: Constant | None = None
-        # Those that have to stay come first, so that others can go for them.
-        for constant in sorted(group, key=edit.is_removable):
+        # Those that have to stay come first, so that others can go for them, then those that a file has named.
+        for constant in sorted(group, key=lambda item: (edit.is_removable(item), is_made(item))):
             if _is_scale(constant, edit):
                 continue
             reason = edit.why_not_constant(constant) if twin is None else _why_not(twin, constant, edit)

@@ -291,8 +291,9 @@ def split_names(names: str) -> list[str]:
 
 
 def join_names(names: list[str]) -> str:
-    """Escaped tensor names as a port lists them: sorted, each once."""
-    return ",".join(sorted(dict.fromkeys(names)))
+    """Escaped tensor names as a port lists them, each once: the first comes first, by which the tensor is known, the
+    others are sorted."""
+    return ",".join([*names[:1], *sorted(set(names) - set(names[:1]))])
 
 
 def _layer(element: Any, layer_id: str) -> Layer:

@@ -10,7 +10,7 @@ import numpy as np
 from maxfold.model.edit import Edit
 from maxfold.model.graph import Constant, Node, Tensor
 from maxfold.model.inference.symbolic import Expr
-from maxfold.model.view import View
+from maxfold.model.view import View, domain_of
 from maxfold.passes.bypass_expand import BypassExpand
 from maxfold.passes.driver import RulePass, run_rule_passes
 from maxfold.passes.nodes import integer
@@ -20,7 +20,9 @@ _PASSES: tuple[RulePass, ...] = (BypassExpand(), SettleReshapes())
 
 
 def settle_shapes(edit: Edit) -> None:
-    """Takes out each Expand for operators that broadcast, and what Reshape can copy from its data."""
+    """Takes out each Expand and ConstantOfShape for operators that broadcast, and what Reshape can copy from data."""
+    for node in [node for node in edit.nodes() if edit.is_operator(node, "ConstantOfShape")]:
+        _expand_constant(node, edit)
     found = [node for node in edit.nodes() if _has_shape(node, edit)]
     if not found:
         return
@@ -29,6 +31,19 @@ def settle_shapes(edit: Edit) -> None:
     if copied:
         edit.flush()
         edit.take_touched()
+
+
+def _expand_constant(node: Node, edit: Edit) -> None:
+    """Makes a ConstantOfShape for operators that broadcast what it becomes in an IR: an Expand of its value."""
+    value = node.attrs.get("value")
+    if not any((domain_of(reader), reader.op) in BypassExpand.operators for reader in edit.consumers(node.outputs[0])):
+        return
+    if len(node.inputs) != 1 or not (value is None or isinstance(value, Constant)):
+        return
+    number = np.zeros(1, np.float32) if value is None else value.values
+    if number.size == 1:
+        scalar = edit.add_constant(number.reshape(()), like=node.outputs[0])
+        edit.become(node, "Expand", [scalar, node.inputs[0]])
 
 
 def _has_shape(node: Node, view: View) -> bool:

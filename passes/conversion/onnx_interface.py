@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from maxfold.model.dtypes import DType, from_openvino
-from maxfold.model.graph import Constant, Node, Tensor, new_node, new_variable
+from maxfold.model.graph import Constant, Tensor, new_variable
 from maxfold.model.model import Model
 from maxfold.model.openvino import text
 from maxfold.model.openvino.ir import ConstantLayer, Parameter, port_of
@@ -115,13 +115,7 @@ def added_to(
     target: OnnxTarget, op: str, source: Tensor, base: str, attributes: dict[str, object] | None = None
 ) -> Tensor:
     """What a new node makes of a tensor."""
-    made = new_variable(target.fresh(f"{base}_{op}"), target.graph)
-    node: Node = new_node(
-        op, [source], [made], target.graph, domain="", name=target.fresh(f"{base}_{op}_node"),
-        attributes=attributes or {}, position=len(target.graph.nodes),
-    )  # fmt: skip
-    target.graph.nodes.append(node)
-    return made
+    return target.made_node(op, "", [source], dict(attributes or {}), base, 1).outputs[0]
 
 
 def declare_outputs(made: Model, source: Model, target: OnnxTarget, shapes: DeclaredShapes) -> None:

@@ -13,6 +13,7 @@ from maxfold.model.edit import Edit
 from maxfold.model.graph import Function, Node, Tensor, scopes_of
 from maxfold.model.model import Model
 from maxfold.model.model_copies import copy_model
+from maxfold.model.names import forget_wishes
 from maxfold.model.records import frozen_value
 from maxfold.model.view import domain_of
 from maxfold.passes.conversion.check import OnnxChecks
@@ -69,6 +70,8 @@ def prepare(model: Model, rows: Collection[str]) -> Prepared:
     `rows` are the operators that have one. Raises `ModelError` where the model's versions are not clear.
     """
     copy = copy_model(model)
+    if copy.has_new_names:
+        forget_wishes(copy)
     target = min(NEWEST_ONNX, onnx.defs.onnx_opset_version())
     if "" not in copy.opsets(copy.graph):
         # It has none of ONNX's own operators, but its functions may.

@@ -7,6 +7,7 @@ lists at its ports are no more than a copy of what somebody derived once.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from maxfold.model.model import Model
 from maxfold.model.openvino.strings import StringData
 from maxfold.model.order import sorted_nodes
 from maxfold.model.view import IR_DOMAIN, domain_of
+from maxfold.model.wished_names import settle
 from maxfold.passes.conversion.check import check_openvino, check_results
 from maxfold.passes.conversion.errors import ConversionError, InsideError, UnsupportedError
 from maxfold.passes.conversion.names import BOUNDS_KEY, shapes_of
@@ -33,6 +35,7 @@ from maxfold.passes.conversion.onnx_interface import (
 from maxfold.passes.conversion.parts.normal_floats import codes_of
 from maxfold.passes.conversion.said_of_layers import interface_to_infos, layer_to_node
 from maxfold.passes.conversion.said_of_models import to_model
+from maxfold.passes.conversion.shared_constants import shared_constants
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite, OnnxTarget
 from maxfold.passes.conversion.sites.site import Target
 from maxfold.passes.conversion.unread import drop_unread
@@ -81,7 +84,7 @@ def _converted(model: Model, table: Table, opset: int, *, composes_steps: bool) 
     for tensor in graph.inputs:
         refusals.attempt("Parameter", tensor.name, partial(add_input, tensor, target, shapes, model))
     outputs = [reserved_name(model, index, target) for index in range(len(graph.outputs))]
-    _Walk(table, refusals).nodes(graph, target)
+    _Walk(table, refusals, shared_constants(model)).nodes(graph, target)
     refusals.raise_if_any()
     for index, name in enumerate(outputs):
         refusals.attempt("Result", name, partial(add_output, model, index, name, target))
@@ -99,7 +102,8 @@ def _converted(model: Model, table: Table, opset: int, *, composes_steps: bool) 
     if bounds:
         proto.metadata_props.add(key=BOUNDS_KEY, value=json.dumps(bounds, sort_keys=True))
     converted.import_domains = list(proto.opset_import)
-    made = Model(graph=converted, proto=proto, path=model.path, file_bytes=model.file_bytes)
+    made = Model(graph=converted, proto=proto, path=model.path, file_bytes=model.file_bytes, has_new_names=True)
+    settle(made)
     declare_outputs(made, model, target, shapes)
     interface_to_infos(model, target, converted)
     made.lost = target.losses()
@@ -109,23 +113,37 @@ def _converted(model: Model, table: Table, opset: int, *, composes_steps: bool) 
 class _Walk:
     """Converts the nodes of a model, scope by scope."""
 
-    def __init__(self, table: Table, refusals: Refusals) -> None:
+    def __init__(self, table: Table, refusals: Refusals, shared: Mapping[Constant, Constant]) -> None:
         self._table = table
         self._refusals = refusals
+        self._shared = shared
 
     def nodes(self, scope: Graph, target: Target) -> None:
         """Converts constants and nodes of a scope. Raises `InsideError` where one of a body is refused."""
         assert isinstance(target, OnnxTarget)
         refusals, before = self._refusals, self._refusals.count
         for constant in scope.constants:
-            refusals.attempt("Const", constant.name, partial(_constant, constant, target))
+            refusals.attempt("Const", constant.name, partial(self._constant, constant, target))
         returned = frozenset(scope.outputs)
         for node in sorted_nodes(scope):
             find, convert = partial(self._way, node), partial(self._convert, node, target, returned)
             refusals.attempt_node(node, target, find, convert)
         if target.outer is not None and refusals.count != before:
             raise InsideError
-        drop_unread(scope, target)
+        drop_unread(scope, target, returned)
+
+    def _constant(self, constant: Constant, target: OnnxTarget) -> None:
+        first = self._shared.get(constant)
+        if first is None:
+            _constant(constant, target)
+            return
+        root: Target = target
+        while root.outer is not None:
+            root = root.outer
+        assert isinstance(root, OnnxTarget)
+        if first not in root.tensors:
+            _constant(first, root)
+        target.tensors[constant] = root.tensors[first]
 
     def _way(self, node: Node) -> ToOnnx:
         if node.op in REASONS:
@@ -140,6 +158,9 @@ class _Walk:
         site = OnnxSite(node, target, self)
         run_row(way, site)
         site.check_attributes()
+        for scope, body in site.bodies:
+            # Its outputs are listed now.
+            drop_unread(scope, body, ())
         for made in target.graph.nodes[count:]:
             target.check(made)
         layer_to_node(node, target.graph.nodes[count:], target)

@@ -12,10 +12,12 @@ from maxfold.model.dtypes import DType, from_numpy
 from maxfold.model.errors import ModelError
 from maxfold.model.graph import Constant, Graph, Node, Tensor
 from maxfold.model.model import Model
+from maxfold.model.names import wish_like
 from maxfold.model.openvino.ir import Net, Port
 from maxfold.model.openvino.text import precision
 from maxfold.model.order import sorted_nodes
 from maxfold.model.view import View, domain_of
+from maxfold.model.wished_names import settle
 from maxfold.passes.conversion.check import OnnxChecks, check_name, check_results
 from maxfold.passes.conversion.errors import InsideError, UnsupportedError
 from maxfold.passes.conversion.names import shapes_to_rt_info
@@ -62,12 +64,15 @@ def convert_to_openvino(model: Model, table: Table, *, ir_version: int = 11) -> 
     refusals.raise_if_any()
     _outputs(model, target)
     converted = target.graph
-    interface_to_layers(model, target)
     net = Net(ir_version, graph.name or "model", {}, shapes_to_rt_info(model))
-    to_net(model, net, net.extra[0])
     made = Model(
-        graph=converted, path=model.path, file_bytes=model.file_bytes, format="openvino", net=net, lost=target.losses()
-    )
+        graph=converted, path=model.path, file_bytes=model.file_bytes, format="openvino", net=net,
+        has_new_names=ir_version != VERSION_10,
+    )  # fmt: skip
+    settle(made)
+    interface_to_layers(model, target)
+    to_net(model, net, net.extra[0])
+    made.lost = target.losses()
     if ir_version == VERSION_10:
         name_layers(made)
     return made
@@ -97,7 +102,7 @@ class _Walk:
         if target.outer is not None and refusals.count != before:
             raise InsideError
         target.list_names()
-        drop_unread(scope, target)
+        drop_unread(scope, target, scope.outputs)
 
     def _way(self, node: Node) -> ToOpenvino:
         reason = self._prepared.refused.get(node)
@@ -152,6 +157,7 @@ def _constant(constant: Constant, target: OpenvinoTarget, view: View) -> None:
     if isinstance(data, SparseData):
         data = _dense(data, dtype)
     made = target.constant(data, constant.name)
+    wish_like(made, constant, constant.name)
     check_name(constant.name)
     name = None if constant in target.nameless else escape_name(constant.name)
     made.__dict__["port"] = Port(precision(dtype), [], name)

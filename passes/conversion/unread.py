@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from maxfold.model.graph import Graph, Node
+from collections.abc import Collection
+
+from maxfold.model.graph import Graph, Node, Tensor
 from maxfold.passes.conversion.sites.site import Target
 
 
-def drop_unread(scope: Graph, target: Target) -> None:
+def drop_unread(scope: Graph, target: Target, returned: Collection[Tensor]) -> None:
     """Removes what is read in the source, and that rows have put something else in the place of.
 
-    What nothing reads in the source stays.
+    What nothing reads in the source stays, and what becomes of the tensors that are `returned`.
     """
-    returned = frozenset(scope.outputs)
-    held = {id(made) for source, made in target.tensors.items() if not source.outputs or source in returned}
-    held.update(map(id, target.remembered.values()))
+    results = frozenset(scope.outputs)
+    held = {
+        id(made) for source, made in target.tensors.items()
+        if source in returned or not (source.outputs or source in results)
+    }  # fmt: skip
+    held.update(map(id, (*target.remembered.values(), *target.graph.outputs)))
     nodes: list[Node] = []
     for node in reversed(target.graph.nodes):
         if node.outputs and not any(output.outputs or id(output) in held for output in node.outputs):

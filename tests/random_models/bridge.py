@@ -2,6 +2,7 @@
 
     there_and_back(case, folder)   ONNX -> IR -> ONNX: the interface and, in ONNX Runtime, the results come back
     in_openvino(case, folder)      ONNX -> IR: the interface and the results in OpenVINO
+    settled(case, folder)          ONNX -> IR -> ONNX twice: the second round changes nothing
     from_openvino(case, folder)    the IR that OpenVINO makes -> ONNX: the same in ONNX Runtime
 
 Each gives how the results are right, and raises `ConversionError` where the table refuses the model.
@@ -65,6 +66,29 @@ def there_and_back(case: RandomModel, folder: Path, *, is_optimized: bool = Fals
 def optimized_there_and_back(case: RandomModel, folder: Path) -> str:
     """ONNX -> IR -> ONNX, with the passes on both, as the command line does it."""
     return there_and_back(case, folder, is_optimized=True)
+
+
+def settled(case: RandomModel, folder: Path) -> str:
+    """ONNX -> IR -> ONNX twice, with the passes: the second round changes nothing."""
+    assert_settled(case.model, folder, opset=_opset(case.model))
+    return SAME
+
+
+def assert_settled(source: ModelProto, folder: Path, *, opset: int | None = None, is_optimized: bool = True) -> None:
+    """Raises `AssertionError` where a model that has been an IR is another file once it has been one again."""
+    model, rounds = load(source), []
+    for count in range(2):
+        ir = convert(model, to="openvino")
+        if is_optimized:
+            optimize(ir)
+        save(ir, folder / f"round{count}.xml")
+        back = convert(load(folder / f"round{count}.xml"), to="onnx", opset=opset)
+        if is_optimized:
+            optimize(back)
+        save(back, folder / f"round{count}.onnx")
+        model = load(folder / f"round{count}.onnx")
+        rounds.append((folder / f"round{count}.onnx").read_bytes())
+    assert rounds[0] == rounds[1]
 
 
 def _opset(model: ModelProto) -> int:
@@ -209,6 +233,7 @@ WAYS: dict[str, tuple[Callable[[int], RandomModel], Check]] = {
     "any operators": (random_model, there_and_back),
     "plain": (bridge_model, there_and_back),
     "optimized": (bridge_model, optimized_there_and_back),
+    "settled": (bridge_model, settled),
     "in OpenVINO": (finite_model, in_openvino),
     "from OpenVINO": (finite_model, from_openvino),
 }

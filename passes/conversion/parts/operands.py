@@ -57,7 +57,8 @@ def openvino_scalar(site: OpenvinoSite, index: int) -> Tensor:
         return site.input(index)
     if any(dim not in (None, 1) for dim in shape or ()):
         raise UnsupportedError(f"input {index} has the shape {list(shape or ())} instead of one element")
-    scalar: Tensor = site.add("Squeeze", [site.input(index)])
+    axes = [] if shape is None else [site.constant(list(range(len(shape))), "int64")]
+    scalar: Tensor = site.add("Squeeze", [site.input(index), *axes])
     return scalar
 
 
@@ -84,6 +85,9 @@ def int64_vector(site: OnnxSite, index: int) -> Tensor:
     shape = site.shape(index)
     if shape is not None and len(shape) == 1:
         return tensor
+    if shape == ():
+        one: Tensor = site.add("Unsqueeze", [tensor, site.constant([0], "int64")])
+        return one
     vector: Tensor = site.add("Reshape", [tensor, site.constant([-1], "int64")])
     return vector
 
@@ -114,8 +118,12 @@ def onnx_scalar(site: OnnxSite, index: int) -> Tensor:
         if value.size != 1:
             raise UnsupportedError(f"input {index} has {value.size} elements instead of one")
         return site.input(index) if value.ndim == 0 else site.constant(value.reshape(()), value.dtype)
-    if site.shape(index) == ():
+    shape = site.shape(index)
+    if shape == ():
         return site.input(index)
+    if shape is not None:
+        squeezed: Tensor = site.add("Squeeze", [site.input(index), site.constant(list(range(len(shape))), "int64")])
+        return squeezed
     scalar: Tensor = site.add("Reshape", [site.input(index), site.constant([], "int64")])
     return scalar
 

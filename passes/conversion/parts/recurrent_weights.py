@@ -12,6 +12,7 @@ from maxfold.model.graph import Constant, Tensor
 from maxfold.model.reading import read_array, read_rows
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
+from maxfold.passes.conversion.sites.undone import parts_of
 
 _NUMPY = {"auto_broadcast": "numpy"}
 
@@ -23,7 +24,7 @@ def gates(site: OpenvinoSite, index: int, order: Sequence[int], hidden: int) -> 
         return tensor
     if isinstance(tensor, Constant):
         return site.constant_of(in_order(tensor.data, order, hidden), tensor.name)
-    return _joined(site, _split(site, tensor, len(order)), order)
+    return _joined(site, _split(site, tensor, len(order), hidden), order)
 
 
 def in_order(data: TensorData, order: Sequence[int], hidden: int) -> TensorData:
@@ -64,10 +65,17 @@ def bias(
         if value.shape != (sizes[0], 2 * count * sizes[1]):
             raise UnsupportedError(f"its bias has the shape {list(value.shape)}")
         return site.constant(_one_bias(value, order, sizes, is_split=is_split), value.dtype)
-    parts = _split(site, site.input(index), 2 * count)
+    parts = _split(site, site.input(index), 2 * count, sizes[1])
     kept = count - 1 if is_split else count
-    sums = [site.add("Add", [parts[gate], parts[gate + count]], _NUMPY) for gate in range(kept)]
+    sums = [_sum(site, parts[gate], parts[gate + count]) for gate in range(kept)]
     return _joined(site, [*sums, *([parts[count - 1], parts[-1]] if is_split else [])], [*order, *[count] * is_split])
+
+
+def _sum(site: OpenvinoSite, of_input: Tensor, of_state: Tensor) -> Tensor:
+    if isinstance(of_state, Constant) and not of_state.values.any():
+        return of_input
+    made: Tensor = site.add("Add", [of_input, of_state], _NUMPY)
+    return made
 
 
 def _one_bias(value: Array, order: Sequence[int], sizes: tuple[int, int], *, is_split: bool) -> Array:
@@ -79,10 +87,13 @@ def _one_bias(value: Array, order: Sequence[int], sizes: tuple[int, int], *, is_
     return np.concatenate(parts, axis=1)
 
 
-def _split(site: OpenvinoSite, tensor: Tensor, count: int) -> list[Tensor]:
+def _split(site: OpenvinoSite, tensor: Tensor, count: int, hidden: int) -> list[Tensor]:
     """Equal parts along the second axis."""
     if count == 1:
         return [tensor]
+    joined = parts_of(tensor, 1, count, hidden)
+    if joined is not None:
+        return joined
     parts: list[Tensor] = site.add("Split", [tensor, site.constant(1, "int64")], {"num_splits": count}, outputs=count)
     return parts
 

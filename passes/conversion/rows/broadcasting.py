@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
+
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.parts.operands import (
@@ -55,21 +57,27 @@ def _computed_tile(site: OpenvinoSite, rank: int) -> Tensor:
 
     OpenVINO's CPU gives garbage for a Tile of four or more dimensions whose repeats are computed at run time.
     """
-    last = site.constant(-1, "int64")
-    dims = shape_vector(site, site.input(0))
-    repeats = site.add("Convert", [site.input(1)], {"destination_type": "i64"})
-    column, ones = (site.add("Unsqueeze", [vector, last]) for vector in (dims, site.constant([1] * rank, "int64")))
-    flat = site.constant([-1], "int64")
+    last, flat = site.constant(-1, "int64"), site.constant([-1], "int64")
+    shape, repeats = site.sizes(0, rank), site.input(1)
+    dims = shape_vector(site, site.input(0)) if None in shape else site.constant(shape, "int64")
 
-    def interleaved(first: Tensor, second: Tensor) -> Tensor:
-        pairs = site.add("Concat", [first, second], {"axis": 1})
+    def before_each(first: Tensor | None) -> Tensor:
+        """A number before each dimension, 1 if none is given."""
+        if first is None and shape.count(None) <= 1 and 0 not in shape:
+            known = [-1 if size is None else size for size in shape]
+            return site.constant(np.stack([np.ones(rank), np.asarray(known)], 1).reshape(-1), "int64")
+        column = site.constant(np.ones((rank, 1)), "int64") if first is None else site.add("Unsqueeze", [first, last])
+        pairs = site.add("Concat", [column, site.add("Unsqueeze", [dims, last])], {"axis": 1})
         return cast(Tensor, site.add("Reshape", [pairs, flat], {"special_zero": False}))
 
-    apart = site.add("Reshape", [site.input(0), interleaved(ones, column)], {"special_zero": False})
-    target = interleaved(site.add("Unsqueeze", [repeats, last]), column)
-    repeated = site.add("Broadcast", [apart, target], {"mode": "numpy"}, opset=3)
-    shape = site.add("Multiply", [dims, repeats], {"auto_broadcast": "numpy"})
-    tiled: Tensor = site.add("Reshape", [repeated, shape], {"special_zero": False})
+    apart = site.add("Reshape", [site.input(0), before_each(None)], {"special_zero": False})
+    repeated = site.add("Broadcast", [apart, before_each(repeats)], {"mode": "numpy"}, opset=3)
+    known = site.output_shape()
+    if known is None or None in known:
+        wanted: Tensor = site.add("Multiply", [dims, repeats], {"auto_broadcast": "numpy"})
+    else:
+        wanted = site.constant(known, "int64")
+    tiled: Tensor = site.add("Reshape", [repeated, wanted], {"special_zero": False})
     return tiled
 
 

@@ -34,7 +34,11 @@ _CAST_LIMITS = (
 
 def _cast_to_openvino(site: OpenvinoSite) -> None:
     to = _named_type(site.attribute("to"))
-    site.result(site.add("Convert", [_castable(site, to)], {"destination_type": to.openvino}))
+    source = _castable(site, to)
+    if source is site.input(0) and dtype_of(site) is to:
+        site.result(source)
+        return
+    site.result(site.add("Convert", [source], {"destination_type": to.openvino}))
 
 
 def _named_type(value: int | None) -> DType:

@@ -107,8 +107,16 @@ def _trip_count(site: OpenvinoSite) -> Tensor:
     if value is not None and value.size == 1:
         count = max(0, int(value.reshape(-1)[0]))
         return site.constant(count if count < _MOST_TRIPS else _ENDLESS, "int64")
-    made: Tensor = site.add("Maximum", [openvino_scalar(site, 0), site.constant(0, "int64")], _NUMPY)
+    count_at_run_time = openvino_scalar(site, 0)
+    if _is_at_least_0(site.maker_of(0, "Max")):
+        return count_at_run_time
+    made: Tensor = site.add("Maximum", [count_at_run_time, site.constant(0, "int64")], _NUMPY)
     return made
+
+
+def _is_at_least_0(largest: OpenvinoSite | None) -> bool:
+    values = [largest.value(index) for index in range(largest.input_count)] if largest is not None else []
+    return any(value is not None and value.size > 0 and bool((value >= 0).all()) for value in values)
 
 
 def _scan_to_openvino(site: OpenvinoSite) -> None:

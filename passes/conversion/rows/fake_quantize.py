@@ -118,7 +118,18 @@ def _linear(site: OnnxSite, found: _Range) -> _Linear | None:
         return None
     scale = np.asarray((found.high - found.low) / np.float32(_LEVELS - 1), np.float32)
     exact = -found.low.astype(np.float64) / scale
-    return _placed(site.shape(0), scale, exact, np.iinfo(np.uint8))
+    return _placed(site.shape(0), _refined(scale, np.rint(exact), found), exact, np.iinfo(np.uint8))
+
+
+def _refined(scale: _Floats, zero_point: NDArray[np.float64], found: _Range) -> _Floats:
+    """The scale next to one that was rounded of which the range is made exactly, if there is one: the one that a model
+    had before it became an IR."""
+    refined = scale
+    for candidate in (np.nextafter(scale, np.float32(0)), np.nextafter(scale, np.float32(np.inf)), scale):
+        ends = ((bound - zero_point).astype(np.float32) * candidate for bound in (0, _LEVELS - 1))
+        is_range = np.logical_and(*map(np.equal, ends, (found.low, found.high)))
+        refined = np.where(is_range, candidate, refined)
+    return refined
 
 
 def _stored_weights(site: OnnxSite, x: Tensor, found: _Range, levels: int) -> Tensor | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from maxfold.model.dtypes import DType
 from maxfold.model.dtypes import from_openvino as from_openvino_name
-from maxfold.model.graph import Graph, Tensor
+from maxfold.model.graph import Constant, Graph, Tensor
 from maxfold.model.openvino import text
 from maxfold.model.openvino.ir import Parameter, PortMapEntry
 from maxfold.passes.conversion.errors import UnsupportedError
@@ -248,9 +248,16 @@ def _trip_count(site: OnnxSite) -> Tensor:
         count = int(value.reshape(-1)[0])
         return site.omitted() if count < 0 else site.constant(count, "int64")
     computed = int64_tensor(site, 0)
+    largest = computed.inputs[0] if computed.inputs else None
+    if largest is not None and largest.op == "Max" and any(map(_is_at_least_0, largest.inputs)):
+        return computed
     is_endless = site.add("Less", [computed, site.constant(0, "int64")])
     made: Tensor = site.add("Where", [is_endless, site.constant(_MOST, "int64"), computed])
     return made
+
+
+def _is_at_least_0(tensor: Tensor) -> bool:
+    return isinstance(tensor, Constant) and tensor.values.size > 0 and bool((tensor.values >= 0).all())
 
 
 def _counted(body: OnnxBody, iteration: Tensor, parameter: Tensor) -> Tensor:

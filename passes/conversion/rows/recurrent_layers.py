@@ -15,7 +15,9 @@ from maxfold.passes.conversion.parts.recurrent_weights import in_order
 from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.parts.tensors import is_used
 from maxfold.passes.conversion.row import Row, from_openvino
+from maxfold.passes.conversion.rows.splitting import NUM_OUTPUTS
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
+from maxfold.passes.conversion.sites.undone import parts_of
 
 _DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 _ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}
@@ -178,7 +180,7 @@ def _with_direction(site: OnnxSite, tensor: Tensor) -> Tensor:
 
 def _gates(site: OnnxSite, tensor: Tensor, order: Sequence[int], sizes: tuple[int, int]) -> Tensor:
     """Weights of [directions, gates * hidden, ...], the gates in an order."""
-    directions, hidden = sizes
+    _, hidden = sizes
     if list(order) == list(range(len(order))):
         return tensor
     source = _stored(tensor)
@@ -186,14 +188,21 @@ def _gates(site: OnnxSite, tensor: Tensor, order: Sequence[int], sizes: tuple[in
         made: Tensor = site.constant_of(in_order(source.data, order, hidden), source.name)
         # Weights of half precision stay so.
         return made if source is tensor else cast(site, made, None, dtype_of(site).name)
-    shape = site.shape_of(tensor)
-    if shape is None:
-        raise UnsupportedError("the shape of its weights is not known")
-    rest = [-1] if len(shape) == 3 else []
-    apart = site.add("Reshape", [tensor, site.constant([directions, len(order), hidden, *rest], "int64")])
-    moved = site.add("Gather", [apart, site.constant(list(order), "int64")], {"axis": 1})
-    joined: Tensor = site.add("Reshape", [moved, site.constant([directions, len(order) * hidden, *rest], "int64")])
+    parts = _split(site, tensor, len(order), hidden)
+    joined: Tensor = site.add("Concat", [parts[place] for place in order], {"axis": 1})
     return joined
+
+
+def _split(site: OnnxSite, tensor: Tensor, count: int, hidden: int) -> list[Tensor]:
+    """Equal parts of weights or biases along the second axis."""
+    if count == 1:
+        return [tensor]
+    joined = parts_of(tensor, 1, count, hidden)
+    if joined is not None:
+        return joined
+    attributes = {"axis": 1, **({"num_outputs": count} if site.opset >= NUM_OUTPUTS else {})}
+    parts: list[Tensor] = site.add("Split", [tensor], attributes, outputs=count)
+    return parts
 
 
 def _stored(tensor: Tensor) -> Constant | None:
@@ -216,15 +225,10 @@ def _two_biases(
         both = _spread(parts, order, is_split=is_split).reshape(directions, 2 * count * hidden)
         made: Tensor = site.constant(both, both.dtype)
         return made if source is tensor else cast(site, made, None, dtype_of(site).name)
-    # A place behind the last one is zero.
-    places = [*order[: count - is_split], *([count - 1] if is_split else []), *[count + is_split] * count]
-    if is_split:
-        places[-1] = count
-    apart = site.add("Reshape", [tensor, site.constant([directions, count + is_split, hidden], "int64")])
-    zero = site.constant(np.zeros((directions, 1, hidden), dtype_of(site).numpy), dtype_of(site).numpy)
-    with_zero = site.add("Concat", [apart, zero], {"axis": 1})
-    moved = site.add("Gather", [with_zero, site.constant(places, "int64")], {"axis": 1})
-    joined: Tensor = site.add("Reshape", [moved, site.constant([directions, 2 * count * hidden], "int64")])
+    zero = site.constant(np.zeros((directions, hidden), dtype_of(site).numpy), dtype_of(site).numpy)
+    gates = _split(site, tensor, count + is_split, hidden)
+    of_state = [zero] * (count - is_split) + ([gates[-1]] if is_split else [])
+    joined: Tensor = site.add("Concat", [*(gates[place] for place in order), *of_state], {"axis": 1})
     return joined
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from maxfold.model.graph import Tensor
+from maxfold.model.graph import Constant, Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.parts.operands import (
     INT64_MIN,
@@ -125,10 +126,39 @@ def _counted_indices(site: OpenvinoSite, depth: Tensor) -> Tensor:
     if is_integer and (site.kind(0) == "uint" or (values is not None and (values >= 0).all())):
         return site.input(0)
     indices = _int64(site, site.input(0), 0)
+    found = _chosen_below_0(indices)
+    if found is not None and site.shape(1) == () and _is_equal(found[0], depth):
+        # So the other direction has them.
+        return found[1]
     is_negative = site.add("Less", [indices, site.constant(0, "int64")], _NUMPY)
     counted = site.add("Add", [indices, depth], _NUMPY)
     result: Tensor = site.add("Select", [is_negative, counted, indices], _NUMPY)
     return result
+
+
+def _chosen_below_0(tensor: Tensor) -> tuple[Tensor, Tensor] | None:
+    """What a tensor has in the place of negative elements of another, and that; None where it does nothing like it."""
+    choice = tensor.inputs[0] if tensor.inputs else None
+    if choice is None or choice.op not in ("Where", "Select"):
+        return None
+    test, negative, other = choice.inputs
+    less = test.inputs[0] if test.inputs else None
+    if less is None or less.op != "Less" or less.inputs[0] is not other:
+        return None
+    bound = less.inputs[1]
+    return (negative, other) if isinstance(bound, Constant) and not bound.values.any() else None
+
+
+def _is_sum(tensor: Tensor, terms: Sequence[Tensor]) -> bool:
+    maker = tensor.inputs[0] if tensor.inputs else None
+    return maker is not None and maker.op == "Add" and all(map(_is_equal, maker.inputs, terms))
+
+
+def _is_equal(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are one, or scalars of one value."""
+    if one is not other and isinstance(one, Constant) and isinstance(other, Constant):
+        return one.data.shape == other.data.shape == () and bool(one.values == other.values)
+    return one is other
 
 
 def _int64(site: OpenvinoSite, tensor: Tensor, index: int) -> Tensor:
@@ -157,9 +187,7 @@ def _one_hot_to_onnx(site: OnnxSite) -> None:
     indices, depth = int64_tensor(site, 0), int64_tensor(site, 1)
     values = site.value(0)
     if mode == "ignore_negative" and (values is None or (values < 0).any()):
-        # An index as large as the depth is out of range, and so gives what a negative one is to give.
-        is_negative = site.add("Less", [indices, site.constant(0, "int64")])
-        indices = site.add("Where", [is_negative, depth, indices])
+        indices = _indices_to_onnx(site, indices, depth)
     axis = site.integer("axis")
     dtype = site.dtype(2)
     if dtype is not None and dtype.name in _ONE_HOT_TYPES:
@@ -167,6 +195,19 @@ def _one_hot_to_onnx(site: OnnxSite) -> None:
         return
     is_hot = site.add("OneHot", [indices, depth, site.constant([0, 1], "int64")], {"axis": axis})
     site.result(site.add("Where", [cast(site, is_hot, "INT64", "BOOL"), onnx_scalar(site, 2), onnx_scalar(site, 3)]))
+
+
+def _indices_to_onnx(site: OnnxSite, indices: Tensor, depth: Tensor) -> Tensor:
+    """Indices of which negative ones are to choose nothing."""
+    found = _chosen_below_0(indices)
+    is_sum = found is not None and _is_sum(found[0], (found[1], depth))
+    if found is not None and is_sum and site.shape_of(found[1]) == site.shape_of(indices):
+        # They are counted from the end, as ONNX does it.
+        return found[1]
+    # An index as large as the depth is out of range, and so gives what a negative one is to give.
+    is_negative = site.add("Less", [indices, site.constant(0, "int64")])
+    result: Tensor = site.add("Where", [is_negative, depth, indices])
+    return result
 
 
 def _off_and_on(site: OnnxSite) -> Tensor:

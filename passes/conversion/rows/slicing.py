@@ -35,9 +35,13 @@ def _ones(site: OpenvinoSite) -> Tensor:
 
 
 def _slice_to_onnx(site: OnnxSite) -> None:
-    starts, ends, steps = (int64_vector(site, index) for index in (1, 2, 3))
-    axes = int64_vector(site, 4) if site.has_input(4) else site.omitted()
-    site.result(site.add("Slice", [site.input(0), starts, ends, axes, steps]))
+    operands = [int64_vector(site, index) for index in (1, 2)]
+    steps = site.value(3)
+    if site.has_input(4):
+        operands.append(int64_vector(site, 4))
+    if steps is None or np.any(steps != 1):
+        operands += [*([] if site.has_input(4) else [site.omitted()]), int64_vector(site, 3)]
+    site.result(site.add("Slice", [site.input(0), *operands]))
 
 
 @dataclass

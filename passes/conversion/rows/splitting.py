@@ -20,7 +20,7 @@ from maxfold.passes.conversion.sites.openvino_site import OpenvinoSite
 
 _NUMPY = {BROADCAST: "numpy"}
 # From this operator set on Split needs the number of parts.
-_NUM_OUTPUTS = 18
+NUM_OUTPUTS = 18
 
 
 def _split_to_openvino(site: OpenvinoSite) -> None:
@@ -70,7 +70,7 @@ def _split_to_onnx(site: OnnxSite) -> None:
     if count != site.output_count:
         raise UnsupportedError(f"its num_splits is {count} for {site.output_count} outputs")
     attributes: dict[str, Any] = {"axis": one_integer(site, 1, "its axis")}
-    if site.opset >= _NUM_OUTPUTS:
+    if site.opset >= NUM_OUTPUTS:
         attributes["num_outputs"] = count
     made = site.add("Split", [site.input(0)], attributes, outputs=count)
     site.result(*(made if count > 1 else [made]))

@@ -15,9 +15,10 @@ import onnx
 
 from maxfold.model.data import Array
 from maxfold.model.dtypes import DTYPES, DType
-from maxfold.model.graph import Constant, Graph, Node, Tensor, new_node, new_variable
+from maxfold.model.graph import Constant, Graph, Node, Tensor, new_variable
 from maxfold.model.inference import Dim, Fact
 from maxfold.model.model import Model
+from maxfold.model.names import wish
 from maxfold.model.openvino import text
 from maxfold.model.openvino.operations import OPERATIONS, operation
 from maxfold.model.types import value_info
@@ -25,6 +26,7 @@ from maxfold.model.view import View
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.sites.onnx_body import OnnxBody
 from maxfold.passes.conversion.sites.site import Shape, Site, Target, Walk
+from maxfold.passes.conversion.sites.undone import undone
 from maxfold.passes.conversion.sites.widening import WIDER, kind_of, parameters, wider_types
 from maxfold.passes.conversion.versions import lacking
 from maxfold.passes.signature_table import signature
@@ -110,11 +112,7 @@ class OnnxTarget(Target):
     def add_output(self, tensor: Tensor) -> None:
         """An output of a body: made in it, and listed once."""
         if tensor.scope is not self.graph or not tensor.inputs or tensor in self.graph.outputs:
-            made = new_variable(self.fresh(f"{tensor.name}_output"), self.graph)
-            name = self.fresh(f"{made.name}_node")
-            node = new_node("Identity", [tensor], [made], self.graph, name=name, position=len(self.graph.nodes))
-            self.graph.nodes.append(node)
-            tensor = made
+            tensor = self.made_node("Identity", "", [tensor], {}, tensor.name, 1).outputs[0]
         self.graph.outputs.append(tensor)
         self.graph.output_info.append(self.info_of(tensor) or onnx.ValueInfoProto(name=tensor.name))
 
@@ -197,6 +195,8 @@ class OnnxSite(Site):
     def __init__(self, node: Node, target: OnnxTarget, walk: Walk) -> None:
         super().__init__(node, target, walk)
         self._operation = operation(node.op, self.version)
+        # The bodies of the source that become bodies here.
+        self.bodies: list[tuple[Graph, OnnxTarget]] = []
 
     @property
     def opset(self) -> int:
@@ -307,17 +307,21 @@ class OnnxSite(Site):
 
     def body(self, graph: Graph) -> OnnxBody:
         """A body of the operation, of which nothing is converted yet."""
-        target = OnnxTarget(self._target.fresh(graph.name or "body"), self.opset, self._target)
+        target = OnnxTarget(graph.name or "body", self.opset, self._target)
+        self.bodies.append((graph, target))
         return OnnxBody(graph, target, OnnxSite(self.node, target, self._walk), self._walk)
 
     def scanned(self, name: str) -> OnnxBody:
         """A body that is all of the row's own."""
-        target = OnnxTarget(self._target.fresh(name), self.opset, self._target)
+        target = OnnxTarget(name, self.opset, self._target)
         return OnnxBody(self.node.scope, target, OnnxSite(self.node, target, self._walk), self._walk)
 
     def add(self, op: str, inputs: list[Tensor], attributes: dict[str, Any] | None = None, *, outputs: int = 1) -> Any:
         """Adds an ONNX node; returns its output, or a list where `outputs` is not 1. Its operands are cast to a wider
         type, and its results back, where ONNX Runtime does not compute it in theirs."""
+        given_back = undone(self.node, op, inputs, attributes or {}) if outputs == 1 else None
+        if given_back is not None:
+            return given_back
         view, kind = self._target.view, kind_of(op, attributes)
         dtypes = [view.dtype(tensor) if tensor.name else None for tensor in inputs] if kind in WIDER else []
         wider = wider_types(op, self.opset, dtypes, kind)
@@ -382,6 +386,8 @@ class OnnxSite(Site):
         if producer is None or tensor.__dict__.get("is_named"):
             return
         tensor.name = self._target.fresh(output.name)
+        wish(tensor, output.name, is_made=False)
         tensor.__dict__["is_named"] = True
         if producer.outputs[0] is tensor and self.node.name:
             producer.name = self._target.fresh(self.node.name)
+            wish(producer, self.node.name, is_made=False)

@@ -9,6 +9,7 @@ import onnx_graphsurgeon as gs
 
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Constant, Graph, Node, Tensor, Variable, new_variable
+from maxfold.model.names import is_made, take_back, wish_like
 from maxfold.model.openvino.ir import Layer, Parameter, Port, Result
 from maxfold.model.openvino.operations import BODY_TYPES
 from maxfold.model.openvino.reader import join_names, split_names
@@ -19,6 +20,7 @@ from maxfold.passes.conversion.defaults import default_of, is_default
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.sites.openvino_body import Body, known_type
 from maxfold.passes.conversion.sites.site import Shape, Site, Target, Walk
+from maxfold.passes.conversion.sites.undone import undone
 
 
 class OpenvinoTarget(Target):
@@ -161,6 +163,9 @@ class OpenvinoSite(Site):
         """Adds an OpenVINO operation of the operator set that introduced its version; returns its output, or a list
         where `outputs` is not 1. Values in `data` may be text, numbers, flags and lists of integers, and the bodies
         and maps of operations that have them."""
+        given_back = undone(self.node, op, inputs, data or {}) if outputs == 1 else None
+        if given_back is not None:
+            return given_back
         bodies = BODY_TYPES.get(op, ())
         attributes = {key: value if key in bodies else spell(value) for key, value in (data or {}).items()}
         node = self._new_node(op, f"openvino.opset{opset}", inputs, attributes, outputs)
@@ -182,7 +187,8 @@ class OpenvinoSite(Site):
             self._target.shown.add(tensor)
             tensor.__dict__["shown_name"] = output.name
         port = tensor.__dict__.setdefault("port", _port(tensor))
-        is_known = output not in self._target.nameless
+        # What comes into a body has the name that it had outside.
+        is_known = output not in self._target.nameless and (self._target.outer is None or bool(tensor.inputs))
         if is_known:
             self._target.name(tensor, output.name)
         dtype, shape = self._view.dtype(output), self._view.shape(output)
@@ -192,6 +198,9 @@ class OpenvinoSite(Site):
         producer = tensor.inputs[0] if tensor.inputs else None
         if producer is not None and producer.outputs[0] is tensor and not producer.__dict__.get("is_named"):
             producer.name = self.node.name or output.name
+            take_back(producer)
+            if is_made(self.node):
+                wish_like(producer, self.node, self.node.name)
             producer.__dict__["is_named"] = is_known
 
     def _copy(self, tensor: Tensor, dtype: DType | None) -> Tensor:
@@ -200,7 +209,9 @@ class OpenvinoSite(Site):
         Identity of OpenVINO 2026.4.1 they end the process."""
         if dtype is not None and dtype.kind == "string":
             axis = self.constant([0], "int64")
-            copied: Tensor = self.add("Squeeze", [self.add("Unsqueeze", [tensor, axis]), axis])
+            # Added here, where no step is left out that another undoes.
+            apart = self._new_node("Unsqueeze", "openvino.opset1", [tensor, axis], {}, 1).outputs[0]
+            copied: Tensor = self._new_node("Squeeze", "openvino.opset1", [apart, axis], {}, 1).outputs[0]
         elif dtype is None or dtype.openvino is None or dtype.is_packed:
             copied = self.add("Identity", [tensor], opset=16)
         else:

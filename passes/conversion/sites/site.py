@@ -15,6 +15,8 @@ from maxfold.model.data import Array, ArrayData, TensorData
 from maxfold.model.dtypes import DType
 from maxfold.model.graph import Constant, Graph, Node, Tensor, new_constant, new_graph, new_node, new_variable
 from maxfold.model.model import Lost
+from maxfold.model.names import wish
+from maxfold.model.wished_names import stem
 from maxfold.passes.conversion.errors import UnsupportedError
 
 Shape = tuple[int | None, ...]
@@ -92,11 +94,28 @@ class Target:
             self._names[base] = count
         return name
 
-    def constant(self, data: TensorData, base: str) -> Constant:
-        """A new constant."""
+    def constant(self, data: TensorData, base: str, *, is_made: bool = False) -> Constant:
+        """A new constant; `is_made` says that the name is of a row's making."""
         constant = new_constant(self.fresh(base), data, self.graph)
+        wish(constant, base, is_made=is_made)
         self.graph.constants.append(constant)
         return constant
+
+    def made_node(
+        self, op: str, domain: str, inputs: list[Tensor], attributes: dict[str, Any], base: str, outputs: int
+    ) -> Node:
+        """A new node, whose name and those of its results begin with `base`, at the end of the graph."""
+        base = f"{stem(base)}_{op}"
+        made = [new_variable(self.fresh(base), self.graph) for _ in range(outputs)]
+        node = new_node(
+            op, inputs, made, self.graph, domain=domain, name=self.fresh(f"{base}_node"),
+            attributes=attributes, position=len(self.graph.nodes),
+        )  # fmt: skip
+        for tensor in made:
+            wish(tensor, base, is_made=True)
+        wish(node, f"{base}_node", is_made=True)
+        self.graph.nodes.append(node)
+        return node
 
 
 class Walk(Protocol):
@@ -208,7 +227,7 @@ class Site:
     def constant(self, values: Any, dtype: Any) -> Constant:
         """A new constant of the target graph, named after the node's result."""
         array = np.asarray(values, dtype)
-        return self._target.constant(ArrayData(array), f"{self._base}_constant")
+        return self._target.constant(ArrayData(array), f"{stem(self._base)}_constant", is_made=True)
 
     def constant_of(self, data: TensorData, name: str) -> Constant:
         """A new constant of the target graph with data that stays where it is, such as another view of a weight."""
@@ -230,13 +249,10 @@ class Site:
         raise NotImplementedError
 
     def _new_node(self, op: str, domain: str, inputs: list[Tensor], attributes: dict[str, Any], outputs: int) -> Node:
-        made = [new_variable(self._target.fresh(f"{self._base}_{op}"), self._target.graph) for _ in range(outputs)]
-        node = new_node(
-            op, inputs, made, self._target.graph, domain=domain, name=self._target.fresh(f"{self._base}_{op}_node"),
-            attributes=attributes, position=len(self._target.graph.nodes),
-        )  # fmt: skip
+        node = self._target.made_node(op, domain, inputs, attributes, self._base, outputs)
+        # It stands for no node of the source.
+        node.__dict__["is_added"] = op != self.node.op
         for value in attributes.values():
             if isinstance(value, Graph):
                 value.parent = node
-        self._target.graph.nodes.append(node)
         return node
