@@ -50,8 +50,9 @@ def settle(model: Model, kept: Collection[str] = ()) -> None:
     shown_ids = set(map(id, shown))
     items = [item for scope in scopes for item in _items(scope)]
     waiting = [
-        item for item in items if "wish" in item.__dict__ and id(item) not in shown_ids and item.name not in kept
-    ]
+        item for item in items
+        if "wish" in item.__dict__ and _is_ours(item) and id(item) not in shown_ids and item.name not in kept
+    ]  # fmt: skip
     waiting_ids = set(map(id, waiting))
     used = _Used(is_openvino=model.format == "openvino")
     for item in (*shown, *items):
@@ -67,10 +68,16 @@ def settle(model: Model, kept: Collection[str] = ()) -> None:
                 name = _constant_name(name)
             old = item.name
             _rename(item, used.free(item, name))
+            item.__dict__["settled_name"] = item.name
             if not isinstance(item, Node) and item.name != old:
                 renamed[id(item.scope), old] = item.name
     for scope in scopes:
         _rename_declarations(scope, {old: new for (owner, old), new in renamed.items() if owner == id(scope)})
+
+
+def _is_ours(item: Tensor | Node) -> bool:
+    """Whether nobody has given something another name since it got the last one here."""
+    return bool(item.__dict__.get("settled_name", item.name) == item.name)
 
 
 def _constant_name(name: str) -> str:

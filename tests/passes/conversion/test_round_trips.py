@@ -10,6 +10,7 @@ import onnx.parser
 import pytest
 from onnx import helper, numpy_helper
 
+from maxfold.model.wished_names import settle
 from maxfold.optimizer import load, save
 from maxfold.optimizer.api import convert
 from tests.random_models.bridge import assert_settled
@@ -133,3 +134,13 @@ def test_names_of_constants_that_go(is_optimized: bool, tmp_path: Path) -> None:
         }"""
     )
     assert_settled(model, tmp_path, is_optimized=is_optimized)
+
+
+def test_a_name_that_somebody_gave_stays(tmp_path: Path) -> None:
+    model = parsed("g (float[2] x) => (float[2] y) { a = Neg (x) b = Identity (a) y = Abs (b) }")
+    save(convert(load(model), to="openvino"), tmp_path / "m.xml")
+    back = convert(load(tmp_path / "m.xml"), to="onnx")
+    node = next(node for node in back.graph.nodes if node.op == "Neg")
+    node.name, node.outputs[0].name = "mine", "my result"
+    settle(back)
+    assert (node.name, node.outputs[0].name) == ("mine", "my result")
