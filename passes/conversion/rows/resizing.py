@@ -20,6 +20,9 @@ _ONNX_MODES = {"nearest": "nearest", "linear": "linear", "linear_onnx": "linear"
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
 _NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 _AXES_SINCE = 18
+# From here on coordinates have a mode of their own.
+_CHOSEN_COORDINATES = 4
+_FIRST_MODES = ("nearest", "linear", "cubic")
 _NOT_WHOLE = "its scales do not give whole sizes, or are computed at run time, with align_corners"
 # Interpolation of these dimensions and no others is the same on both sides.
 _MAX_LINEAR_AXES = {"linear": 3, "cubic": 2}
@@ -137,6 +140,9 @@ def _keeps(value: np.generic, size: int | None) -> bool:
 
 
 def _interpolate_to_onnx(site: OnnxSite) -> None:
+    if site.version < _CHOSEN_COORDINATES:
+        site.result(_first_interpolate(site))
+        return
     mode = site.text("mode").lower()
     if mode not in _ONNX_MODES:
         raise UnsupportedError(f"its mode {mode!r} is not covered")
@@ -155,6 +161,48 @@ def _interpolate_to_onnx(site: OnnxSite) -> None:
     site.result(site.add("Resize", [site.input(0), none, *given], {**attributes, **axes}))
 
 
+def _first_interpolate(site: OnnxSite) -> Tensor:
+    """Interpolate of operator set 1, to sizes, with the first elements on each other.
+
+    Source: OpenVINO 2026.4 on its CPU: antialias does nothing; nearest takes the element before a place
+    between two where an axis grows, the one behind it where it shrinks.
+    """
+    mode = _known(site.text("mode").lower(), _FIRST_MODES, "mode")
+    site.ignore("antialias")
+    if any((*site.integers("pads_begin"), *site.integers("pads_end"))):
+        raise UnsupportedError("its padding is not covered")
+    rank = site.rank(0)
+    axes = [axis % rank if rank else axis for axis in site.integers("axes")]
+    if len(set(axes)) != len(axes) or any(axis >= rank for axis in axes):
+        raise UnsupportedError(f"its axes {site.integers('axes')} are no different ones of {rank} dimensions")
+    coordinates = "align_corners" if site.flag("align_corners") else "asymmetric"
+    attributes: dict[str, object] = {"mode": mode, "coordinate_transformation_mode": coordinates}
+    if mode != "nearest":
+        if site.kind(0) != "float":
+            raise UnsupportedError(f"its mode {mode!r} of {site.dtype(0)} is not covered")
+        given, chosen = _given(site, 1, axes, by_sizes=True)
+        resized: Tensor = site.add("Resize", [site.input(0), site.omitted(), *given], {**attributes, **chosen})
+        return resized
+    data, sizes = site.input(0), list(site.shape(0) or ())
+    wanted = dict(zip(axes, site.integers_of(1, "its sizes, for the mode 'nearest',"), strict=True))
+    if any(sizes[axis] is None for axis in axes):
+        raise UnsupportedError("the sizes of its data are not known, for the mode 'nearest'")
+    for nearest in ("floor", "ceil"):
+        changed = {axis: size for axis, size in wanted.items() if _is_wanted(nearest, size, sizes[axis])}
+        if not changed:
+            continue
+        sizes = [changed.get(axis, size) for axis, size in enumerate(sizes)]
+        target = _with_run_time_sizes(site, sizes) if None in sizes else site.constant(sizes, "int64")
+        operands = [data, site.omitted(), site.omitted(), target]
+        data = site.add("Resize", operands, {**attributes, "nearest_mode": nearest})
+    return data
+
+
+def _is_wanted(nearest: str, size: int, have: int | None) -> bool:
+    """Whether an axis is resized with that choice between two elements."""
+    return have is not None and (size > have if nearest == "floor" else size < have)
+
+
 def _sizes_or_scales(site: OnnxSite) -> tuple[list[Tensor], dict[str, object]]:
     """The inputs scales and sizes of Resize, of which one is left out, and the axes where it has the attribute."""
     calculation = _known(site.text("shape_calculation_mode").lower(), ("sizes", "scales"), "shape_calculation_mode")
@@ -169,12 +217,18 @@ def _sizes_or_scales(site: OnnxSite) -> tuple[list[Tensor], dict[str, object]]:
         sizes = _whole_sizes(site, index, axes)
         if sizes is None:
             raise UnsupportedError(_NOT_WHOLE)
-    value = site.value(index)
+    return _given(site, index, axes, by_sizes=by_sizes)
+
+
+def _given(site: OnnxSite, index: int, axes: list[int], *, by_sizes: bool) -> tuple[list[Tensor], dict[str, object]]:
+    """The inputs scales and sizes of Resize for an input that gives one of them for some axes, and its axes."""
+    value, every = site.value(index), _all_axes(site)
     attribute: dict[str, object] = {}
     if value is not None:
         given = _for_all_axes(site, value, axes, by_sizes)
     elif axes != every and site.opset < _AXES_SINCE:
-        raise needs_opset(f"that its {calculation} are computed at run time", _AXES_SINCE)
+        what = "sizes" if by_sizes else "scales"
+        raise needs_opset(f"that its {what} are computed at run time", _AXES_SINCE)
     else:
         given = site.add("Cast", [site.input(index)], {"to": 7 if by_sizes else 1})
         if site.shape(index) != (len(axes),):
@@ -220,13 +274,13 @@ _LIMITS = (
     "whole become products with matrices of weights, in which what is not finite spreads along its axes; for nearest "
     "they are refused. antialias, keep_aspect_ratio_policy and padding are refused, and so are the modes "
     "bilinear_pillow, bicubic_pillow and simple, and round_prefer_ceil of asymmetric coordinates, by which OpenVINO "
-    "takes other elements half-way between two."
+    "takes other elements half-way between two. Of operator set 1, nearest needs sizes that are known."
 )
 
 ROWS: tuple[Row, ...] = (
     *both(
         "Resize",
-        "Interpolate-4",
+        "Interpolate-1",
         _resize_to_openvino,
         _interpolate_to_onnx,
         tolerance="1e-4 relative, 1e-5 absolute",

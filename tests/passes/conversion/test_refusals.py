@@ -167,13 +167,13 @@ def test_layers_from_the_future(version: str, reason: str, tmp_path: Path) -> No
     assert refusals(path, "onnx") == [("Negative", reason, 1)]
 
 
-def test_interpolate_of_the_first_version(tmp_path: Path) -> None:
-    x = ov1.parameter([1, 1, 4, 4], np.float32)
-    sizes = ov1.constant(np.array([8, 8]))
-    result = ov1.interpolate(x, sizes, {"axes": np.array([2, 3]), "mode": "nearest"})
-    openvino.serialize(openvino.Model([result], [x]), tmp_path / "made.xml")
+def test_a_version_that_is_not_covered(tmp_path: Path) -> None:
+    x, offsets, kernel = (ov1.parameter(shape, np.float32) for shape in ([1, 1, 4, 4], [1, 2, 4, 4], [1, 1, 1, 1]))
+    ones, zeros = np.array([1, 1]), np.array([0, 0])
+    result = ov1.deformable_convolution(x, offsets, kernel, ones, zeros, zeros, ones)
+    openvino.serialize(openvino.Model([result], [x, offsets, kernel]), tmp_path / "made.xml")
     assert refusals(tmp_path / "made.xml", "onnx") == [
-        ("Interpolate", "its version 'opset1' is not covered; it is from opset4 on", 1)
+        ("DeformableConvolution", "its version 'opset1' is not covered; it is from opset8 on", 1)
     ]
 
 

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino.opset1 as ov1
 import openvino.opset10 as ov4
 import openvino.opset11 as ov
 import pytest
 
 from tests.passes.conversion import harness, judged
+from tests.passes.conversion.built import assert_converts, assert_refused
 
 _WHOLE = "its scales do not give whole sizes, or are computed at run time, with align_corners"
 # By what their names hold: what no way of ours takes, and what only OpenVINO's own reader does not take.
@@ -130,3 +132,55 @@ def test_sizes_of_unknown_number(tmp_path: Path) -> None:
     result = ov.relu(ov.reduce_mean(resized, ov.constant(np.array([-1])), False))
     inputs = [judged.floats(1, 2, 3, 4), judged.floats(1, 1, 5, 7), np.array([2])]
     judged.assert_same_in_onnx([result], [x, like, start], inputs, tmp_path, opset=18)
+
+
+_SIZES = ((7, 9), (8, 10), (3, 3), (8, 3), (2, 11), (4, 6), (1, 1), (4, 9))
+
+
+def _first(mode: str, *, axes: tuple[int, ...] = (2, 3), **attributes: Any) -> Any:
+    given = {"axes": np.array(axes), "mode": mode, **attributes}
+    return lambda x, sizes: ov1.interpolate(x, sizes, given)
+
+
+@pytest.mark.parametrize("align_corners", [True, False])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_interpolate_of_the_first_version(mode: str, align_corners: bool, tmp_path: Path) -> None:
+    x = judged.floats(1, 2, 4, 6)
+    for sizes in _SIZES:
+        assert_converts(
+            _first(mode, align_corners=align_corners),
+            [x, np.array(sizes)],
+            tmp_path,
+            constants=[1],
+            rtol=1e-4,
+            atol=1e-5,
+        )
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_axes_in_any_order(mode: str, tmp_path: Path) -> None:
+    """A size belongs to the axis of its place, also where it is of few axes."""
+    x = judged.floats(1, 2, 4, 6)
+    for axes, sizes in (((3, 2), (9, 3)), ((3,), (4,)), ((2,), (9,))):
+        assert_converts(
+            _first(mode, axes=axes, align_corners=True), [x, np.array(sizes)], tmp_path, constants=[1], rtol=1e-4,
+            atol=1e-5,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_data_of_run_time_sizes(mode: str, tmp_path: Path) -> None:
+    values = [judged.floats(1, 2, 4, 6), np.array([7, 3])]
+    make = _first(mode, align_corners=False)
+    assert_converts(make, values, tmp_path, constants=[1], is_dynamic=True, rtol=1e-4, atol=1e-5)
+    assert_converts(make, values, tmp_path, is_dynamic=True, opset=18, rtol=1e-4, atol=1e-5)
+
+
+def test_what_the_first_version_is_refused_for(tmp_path: Path) -> None:
+    values = [judged.floats(1, 2, 4, 6), np.array([7, 3])]
+    padded = _first("linear", pads_begin=[1], pads_end=[0])
+    assert_refused(padded, values, tmp_path, "its padding is not covered", constants=[1])
+    assert_refused(_first("area"), values, tmp_path, "its mode 'area' is not covered", constants=[1])
+    nearest = _first("nearest")
+    reason = "the sizes of its data are not known, for the mode 'nearest'"
+    assert_refused(nearest, values, tmp_path, reason, constants=[1], is_dynamic=True)
