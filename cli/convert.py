@@ -39,7 +39,7 @@ def convert(
     A path that ends in .xml is an IR, with its weights in the .bin file beside it; all others are ONNX. What cannot be
     converted is listed by operator, and nothing is written then. 'maxfold ops' shows what can.
     """
-    from maxfold.cli.endpoints import plan
+    from maxfold.cli.endpoints import plan, with_folder
     from maxfold.cli.options import resolve_convert
     from maxfold.cli.reporting import run
 
@@ -53,4 +53,5 @@ def convert(
         "quiet": quiet, "verbose": verbose,
     }  # fmt: skip
     options = resolve_convert(flags)
+    options = with_folder(options)
     raise typer.Exit(run(plan(inputs, options), options))

@@ -11,8 +11,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from maxfold.cli.errors import CommandError
 from maxfold.cli.formats import STREAM, check_formats, converted_name, files_of, names_of
@@ -28,6 +29,16 @@ class Task:
 
     source: str
     target: str | None
+
+
+_Options = TypeVar("_Options", bound=OptimizeOptions)
+
+
+def with_folder(options: _Options) -> _Options:
+    """The options with `-o DIR/` as --out-dir DIR."""
+    if options.output is None or options.out_dir or not options.output.endswith(("/", os.sep)):
+        return options
+    return replace(options, output=None, out_dir=options.output)
 
 
 def plan(sources: Sequence[str], options: OptimizeOptions) -> list[Task]:
@@ -67,6 +78,10 @@ def _check_destination(sources: Sequence[str], options: OptimizeOptions) -> None
     named = [name for name, value in places.items() if value]
     if len(named) > 1:
         raise CommandError(f"{' and '.join(named)} contradict each other; choose one")
+    if not named and options.writes and len(sources) == 2 and not Path(sources[1]).exists():
+        first, second = sources
+        message = f"{second}: does not exist; to write the result there: maxfold {options.command} {first} -o {second}"
+        raise CommandError(message)
     if not named and options.writes:
         ways = "--out-dir DIR" if isinstance(options, ConvertOptions) else "--in-place, --out-dir DIR, --check"
         raise usage_error(f"nothing says where the result goes: give -o OUTPUT, {ways} or --dry-run", options.command)

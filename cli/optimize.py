@@ -46,7 +46,7 @@ def optimize(
     --dry-run). Options can also stand in maxfold.toml, or in pyproject.toml under [tool.maxfold]; a flag wins, and each
     switch has a --no- form for that.
     """
-    from maxfold.cli.endpoints import plan
+    from maxfold.cli.endpoints import plan, with_folder
     from maxfold.cli.options import resolve
     from maxfold.cli.reporting import run
     from maxfold.cli.settings import find_settings
@@ -63,4 +63,5 @@ def optimize(
         "report": report, "json": json, "quiet": quiet, "verbose": verbose,
     }  # fmt: skip
     options = resolve(flags, find_settings())
+    options = with_folder(options)
     raise typer.Exit(run(plan(inputs, options), options))

@@ -31,7 +31,12 @@ def _show_version(value: bool | None) -> None:
 
 
 Version = Annotated[
-    _Switch, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    _Switch, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Print the version and exit.")
+]
+
+PassNames = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(metavar="[NAME]...", show_default=False, help="Passes to describe; all without."),
 ]
 
 Inputs = Annotated[

@@ -12,10 +12,15 @@ if TYPE_CHECKING:
 PASSES_SCHEMA = "maxfold.passes/1"
 
 
-def passes(json: given.Json = None, markdown: given.Markdown = None, version: given.Version = None) -> None:
+def passes(
+    names: given.PassNames = None,
+    json: given.Json = None,
+    markdown: given.Markdown = None,
+    version: given.Version = None,
+) -> None:
     """Lists the passes, in the order in which they run, and those that installed packages bring.
 
-    For each: whether it is exact, what it does, and its options with their defaults.
+    For each: whether it is exact, what it does, and its options with their defaults. NAMEs choose some of them.
     """
     from maxfold.cli.errors import CommandError
     from maxfold.cli.output import write_json, write_stdout
@@ -23,6 +28,8 @@ def passes(json: given.Json = None, markdown: given.Markdown = None, version: gi
 
     if json and markdown:
         raise CommandError("--json and --markdown contradict each other; choose one")
+    if names and markdown:
+        raise CommandError("--markdown prints all passes; leave out the names, or --markdown")
     entries = catalogue()
     if markdown:
         from maxfold.cli.passes_markdown import to_markdown
@@ -32,11 +39,23 @@ def passes(json: given.Json = None, markdown: given.Markdown = None, version: gi
         return
     from maxfold.optimizer.pipeline import installed_passes
 
-    entries += installed_passes()
+    entries = _named(entries + installed_passes(), names or [])
     if json:
         write_json({"schema": PASSES_SCHEMA, "passes": [_to_dict(entry) for entry in entries]})
         return
     _show(entries)
+
+
+def _named(entries: tuple[PassInfo, ...], names: list[str]) -> tuple[PassInfo, ...]:
+    from maxfold.cli.errors import CommandError
+    from maxfold.model.spelling import did_you_mean
+
+    known = [entry.name for entry in entries]
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or "'maxfold passes' lists all"
+            raise CommandError(f"{name!r} is not the name of a pass; {hint}")
+    return tuple(entry for entry in entries if not names or entry.name in names)
 
 
 def _to_dict(entry: PassInfo) -> dict[str, Any]:

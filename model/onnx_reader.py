@@ -28,6 +28,7 @@ from maxfold.model.graph import (
     new_node,
     new_variable,
 )  # fmt: skip
+from maxfold.model.mistaken import mistaken
 from maxfold.model.model import ONNX_DOMAINS, Model
 from maxfold.model.storage import FileSource, Source
 from maxfold.model.types import declare
@@ -35,6 +36,7 @@ from maxfold.model.validate import check_model
 
 _IR_STARTS = (b"<?xml", b"<net")
 _IR_START_BYTES = 64
+_NO_GRAPH = "is not an ONNX model: it has no graph; give the path of a model file"
 
 ModelSource = str | Path | bytes | onnx.ModelProto
 
@@ -67,9 +69,12 @@ def _read(source: Source, path: Path | None) -> Model:
             model, _ = _parse(source, path, unresolved)
         check_model(model)
     except (wire.WireError, DecodeError) as error:
-        raise ModelError(f"{name}: is not an ONNX model, or is cut short: {error}{_hint(source, path)}") from None
+        what = mistaken(source, path) or f"is not an ONNX model, or is cut short: {error}{_hint(source, path)}"
+        raise ModelError(f"{name}: {what}") from None
     except ModelError as error:
         message = str(error)
+        if message == _NO_GRAPH:
+            message = mistaken(source, path) or message
         raise ModelError(message if message.startswith(name) else f"{name}: {message}") from None
     return model
 
@@ -109,7 +114,7 @@ def _read_skeleton(
     proto: onnx.ModelProto, skeleton: wire.Skeleton, source: Source, path: Path | None
 ) -> tuple[Model, frozenset[int]]:
     if not proto.HasField("graph"):
-        raise ModelError("is not an ONNX model: it has no graph; give the path of a model file")
+        raise ModelError(_NO_GRAPH)
     if proto.ir_version >= 3 and not proto.opset_import:
         raise ModelError("imports no operator set, so that its operators mean nothing; export the model again")
     reader = _Reader(source, skeleton, path)

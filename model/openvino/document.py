@@ -10,6 +10,7 @@ from xml.parsers import expat
 from lxml import etree
 
 from maxfold.model.errors import ModelError
+from maxfold.model.mistaken import mistaken
 from maxfold.model.storage import FileSource
 
 _CLOSING = re.compile(rb"</net\s*>")
@@ -27,6 +28,9 @@ def read_tree(path: Path) -> Any:
     source = FileSource(path)
     if not source.size:
         raise ModelError(f"{path}: is empty; give the path of an IR file")
+    what = mistaken(source, path)
+    if what is not None:
+        raise ModelError(f"{path}: {what}")
     data = source.read(0, source.size)
     _check_prolog(path, data)
     ends = [found.end() for found in _CLOSING.finditer(data)]

@@ -195,3 +195,17 @@ def test_a_directory_that_may_not_be_written(folder: Path) -> None:
 def test_check_does_not_ask_for_directories(folder: Path) -> None:
     write(folder / "m.onnx", SHRINKING)
     assert maxfold("optimize", "m.onnx", "--check", "-o", "no/x.onnx", "-q").status == 1
+
+
+@pytest.mark.parametrize("command", ["optimize", "convert"])
+def test_a_second_path_is_no_output(folder: Path, command: str) -> None:
+    write(folder / "m.onnx")
+    line = fails(command, "m.onnx", "out.onnx")
+    assert line == f"out.onnx: does not exist; to write the result there: maxfold {command} m.onnx -o out.onnx"
+
+
+@pytest.mark.parametrize(("command", "written"), [("optimize", ["m.onnx"]), ("convert", ["m.bin", "m.xml"])])
+def test_an_output_with_a_slash_is_a_folder(folder: Path, command: str, written: list[str]) -> None:
+    write(folder / "m.onnx")
+    assert maxfold(command, "m.onnx", "-o", "made/").status == 0
+    assert sorted(path.name for path in (folder / "made").iterdir()) == written

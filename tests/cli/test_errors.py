@@ -22,7 +22,6 @@ USAGE = [
     (["optimize", "m.onnx", "--check=1"], "option '--check' does not take a value; try 'maxfold optimize --help'"),
     (["inspect"], "missing argument 'MODEL'; try 'maxfold inspect --help'"),
     (["inspect", "a.onnx", "b.onnx"], "got unexpected extra argument"),
-    (["passes", "a.onnx"], "got unexpected extra argument"),
 ]
 
 

@@ -38,7 +38,7 @@ def test_help(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("command", "usage"),
-    [("optimize", "INPUT..."), ("convert", "INPUT..."), ("verify", "A B"), ("inspect", "MODEL"), ("passes", ""),
+    [("optimize", "INPUT..."), ("convert", "INPUT..."), ("verify", "A B"), ("inspect", "MODEL"), ("passes", "[NAME]..."),
      ("ops", "[NAME]")],
     ids=lambda value: value,
 )  # fmt: skip
