@@ -49,3 +49,26 @@ def clipped(site: OnnxSite, boxes: Tensor) -> Tensor:
     """Boxes between 0 and 1."""
     made: Tensor = site.add("Clip", [boxes, site.constant(0, np.float32), site.constant(1, np.float32)])
     return made
+
+
+def within(site: OnnxSite, boxes: Tensor, edge: Tensor) -> Tensor:
+    """Boxes between 0 and the edge of an image, which is given for each of their numbers."""
+    made: Tensor = site.add("Max", [site.add("Min", [boxes, edge]), site.constant(0, np.float32)])
+    return made
+
+
+def regressed(site: OnnxSite, corners: Tensor, moves: Tensor, offset: float) -> Tensor:
+    """The corners of boxes after moves of their centers, in sizes, and of the logarithms of their sizes. `offset` is
+    what the last pixel adds to a size."""
+    low, high = halves(site, corners)
+    size = site.add("Sub", [high, low])
+    if offset:
+        size = site.add("Add", [size, site.constant(np.float32(offset), np.float32)])
+    half = site.constant(0.5, np.float32)
+    center = site.add("Add", [low, site.add("Mul", [size, half])])
+    shift, growth = halves(site, moves)
+    center = site.add("Add", [site.add("Mul", [shift, size]), center])
+    around = site.add("Mul", [site.add("Mul", [site.add("Exp", [growth]), size]), half])
+    ends = [site.add("Sub", [center, around]), site.add("Add", [center, around])]
+    made: Tensor = site.add("Concat", ends, {"axis": -1})
+    return made

@@ -13,7 +13,17 @@ import numpy as np
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.parts.boxes import Priors, clipped, decoded
-from maxfold.passes.conversion.parts.operands import INT64_MAX, cast
+from maxfold.passes.conversion.parts.onnx_nodes import (
+    column,
+    numbered,
+    shaped,
+    size_of,
+    sliced,
+    unsqueezed,
+    vector,
+    wide,
+)
+from maxfold.passes.conversion.parts.operands import cast
 from maxfold.passes.conversion.parts.scalars import dtype_of
 from maxfold.passes.conversion.row import Row, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
@@ -47,9 +57,9 @@ def _to_onnx(site: OnnxSite) -> None:
     sizes = _sizes(site)
     boxes = _boxes(site, sizes)
     scores = _scores(site, sizes)
-    best_scores, places = site.add("TopK", [scores, _vector(site, sizes.best)], {"axis": 2}, outputs=2)
-    index = site.add("Expand", [_unsqueezed(site, places, 3), _vector(site, 1, 1, 1, 4)])
-    best_boxes = _reshaped(site, site.add("GatherElements", [boxes, index], {"axis": 2}), -1, sizes.best, 4)
+    best_scores, places = site.add("TopK", [scores, vector(site, sizes.best)], {"axis": 2}, outputs=2)
+    index = site.add("Expand", [unsqueezed(site, places, 3), vector(site, 1, 1, 1, 4)])
+    best_boxes = shaped(site, site.add("GatherElements", [boxes, index], {"axis": 2}), -1, sizes.best, 4)
     if sizes.images == 1 and len(sizes.labels) == 1:
         rows = _rows_of_one_class(site, sizes, best_boxes, best_scores)
     else:
@@ -91,18 +101,18 @@ def _boxes(site: OnnxSite, sizes: _Sizes) -> Tensor:
     priors = _priors(site, sizes)
     is_centered = code == _BY_CENTER
     if has_arm:
-        moved = decoded(site, priors, _reshaped(site, _wide(site, _ARM_BOXES), 0, sizes.priors, 1, 4), is_centered)
+        moved = decoded(site, priors, shaped(site, wide(site, _ARM_BOXES), 0, sizes.priors, 1, 4), is_centered)
         priors = Priors(moved, priors.variances)
     per_prior = 1 if is_shared else sizes.classes
-    moves = _reshaped(site, _wide(site, _BOXES), 0, sizes.priors, per_prior, 4)
+    moves = shaped(site, wide(site, _BOXES), 0, sizes.priors, per_prior, 4)
     found = decoded(site, priors, moves, is_centered)
     if site.flag("clip_before_nms"):
         found = clipped(site, found)
     if is_shared:
-        found = _reshaped(site, found, 0, 1, sizes.priors, 4)
+        found = shaped(site, found, 0, 1, sizes.priors, 4)
         count = len(sizes.labels)
         if count > 1:
-            found = site.add("Expand", [found, _vector(site, 1, count, 1, 1)])
+            found = site.add("Expand", [found, vector(site, 1, count, 1, 1)])
         return found
     found = site.add("Transpose", [found], {"perm": [0, 2, 1, 3]})
     return _of_labels(site, sizes, found)
@@ -112,29 +122,29 @@ def _priors(site: OnnxSite, sizes: _Sizes) -> Priors:
     """Corners and variances, of images, priors, one class."""
     shape, is_normal = site.shape(_PRIORS), site.flag("normalized")
     numbers = 4 if is_normal else 5
-    given = _wide(site, _PRIORS)
-    corners = _reshaped(site, _sliced(site, given, 0, 1, 1), -1, sizes.priors, 1, numbers)
+    given = wide(site, _PRIORS)
+    corners = shaped(site, sliced(site, given, 0, 1, 1), -1, sizes.priors, 1, numbers)
     if is_normal:
         site.ignore("input_height", "input_width")
     else:
         height, width = (np.float32(site.integer(name)) for name in ("input_height", "input_width"))
         scale = site.constant([width, height, width, height], np.float32)
-        corners = site.add("Div", [_sliced(site, corners, 1, 5, 3), scale])
+        corners = site.add("Div", [sliced(site, corners, 1, 5, 3), scale])
     if site.flag("variance_encoded_in_target"):
         return Priors(corners, None)
     if shape is None or shape[1] != 2:
         raise UnsupportedError("its input of boxes has no variances")
-    below = _sliced(site, given, 1, 2, 1)
+    below = sliced(site, given, 1, 2, 1)
     if not is_normal:
-        below = _sliced(site, below, 0, 4 * sizes.priors, 2)
-    return Priors(corners, _reshaped(site, below, -1, sizes.priors, 1, 4))
+        below = sliced(site, below, 0, 4 * sizes.priors, 2)
+    return Priors(corners, shaped(site, below, -1, sizes.priors, 1, 4))
 
 
 def _scores(site: OnnxSite, sizes: _Sizes) -> Tensor:
     """Scores of images, classes and priors, without the background."""
-    given = _reshaped(site, _wide(site, _SCORES), 0, sizes.priors, sizes.classes)
+    given = shaped(site, wide(site, _SCORES), 0, sizes.priors, sizes.classes)
     if site.input_count > _WITHOUT_ARM:
-        arm = _sliced(site, _reshaped(site, _wide(site, _ARM_SCORES), 0, sizes.priors, 2), 1, 2, 2)
+        arm = sliced(site, shaped(site, wide(site, _ARM_SCORES), 0, sizes.priors, 2), 1, 2, 2)
         least = site.constant(np.float32(site.floating("objectness_score")), np.float32)
         given = site.add("Where", [site.add("Less", [arm, least]), site.constant(0, np.float32), given])
     else:
@@ -146,7 +156,7 @@ def _of_labels(site: OnnxSite, sizes: _Sizes, tensor: Tensor) -> Tensor:
     """The classes apart from the background, along axis 1."""
     if len(sizes.labels) == sizes.classes:
         return tensor
-    found: Tensor = site.add("Gather", [tensor, _vector(site, *sizes.labels)], {"axis": 1})
+    found: Tensor = site.add("Gather", [tensor, vector(site, *sizes.labels)], {"axis": 1})
     return found
 
 
@@ -156,24 +166,19 @@ def _chosen(site: OnnxSite, sizes: _Sizes, boxes: Tensor, scores: Tensor, most: 
     if not 0 <= overlap <= 1:
         raise UnsupportedError(f"its nms_threshold {overlap} is not covered; it may be from 0 to 1")
     # ONNX turns boxes round whose corners are swapped. To OpenVINO they have no area.
-    low, high = _sliced(site, boxes, 0, 2, 2), _sliced(site, boxes, 2, 4, 2)
+    low, high = sliced(site, boxes, 0, 2, 2), sliced(site, boxes, 2, 4, 2)
     upright = site.add("Concat", [low, site.add("Max", [low, high])], {"axis": 2})
     operands = [
-        upright, _reshaped(site, scores, -1, 1, sizes.best), _vector(site, most), site.constant([overlap], np.float32),
+        upright, shaped(site, scores, -1, 1, sizes.best), vector(site, most), site.constant([overlap], np.float32),
         site.constant([np.float32(site.floating("confidence_threshold"))], np.float32),
     ]  # fmt: skip
     found: Tensor = site.add("NonMaxSuppression", operands)
     return found
 
 
-def _column(site: OnnxSite, tensor: Tensor, index: int) -> Tensor:
-    found: Tensor = site.add("Gather", [tensor, site.constant(index, "int64")], {"axis": 1})
-    return found
-
-
 def _rows_of_one_class(site: OnnxSite, sizes: _Sizes, boxes: Tensor, scores: Tensor) -> Tensor:
     """The rows of one image and one class, which are in order as they are chosen."""
-    chosen = _column(site, _chosen(site, sizes, boxes, scores, sizes.kept), 2)
+    chosen = column(site, _chosen(site, sizes, boxes, scores, sizes.kept), 2)
     heads = site.constant(np.tile(np.asarray([0, sizes.labels[0]], np.float32), (sizes.best, 1)), np.float32)
     return _listed(site, [site.add("Gather", [heads, chosen])], boxes, scores, chosen)
 
@@ -182,30 +187,30 @@ def _rows_of_classes(site: OnnxSite, sizes: _Sizes, boxes: Tensor, scores: Tenso
     count, best = len(sizes.labels), sizes.best
     listed = count * best
     chosen = _chosen(site, sizes, boxes, scores, best)
-    lists = site.add("Mul", [_column(site, chosen, 0), site.constant(best, "int64")])
-    flat = site.add("Add", [lists, _column(site, chosen, 2)])
+    lists = site.add("Mul", [column(site, chosen, 0), site.constant(best, "int64")])
+    flat = site.add("Add", [lists, column(site, chosen, 2)])
     # Of equal scores the first prior is kept, so numbers of an image are laid out by priors first.
     images = _images(site, sizes)
     by_prior = site.add("Mul", [places, site.constant(count, "int64")])
     by_prior = site.add("Add", [by_prior, site.constant(np.arange(count).reshape(1, -1, 1), "int64")])
     before = site.add("Mul", [images, site.constant(count * sizes.priors, "int64")])
-    index = site.add("Gather", [_reshaped(site, site.add("Add", [by_prior, before]), -1), flat])
-    index = _unsqueezed(site, index, 1)
+    index = site.add("Gather", [shaped(site, site.add("Add", [by_prior, before]), -1), flat])
+    index = unsqueezed(site, index, 1)
     rank = site.add("Mod", [flat, site.constant(listed, "int64")])
-    kept_scores = site.add("Gather", [_reshaped(site, scores, -1), flat])
+    kept_scores = site.add("Gather", [shaped(site, scores, -1), flat])
     all_scores = _scattered(site, sizes, site.constant([_NO_SCORE], np.float32), index, kept_scores)
     all_ranks = _scattered(site, sizes, site.constant([listed], "int64"), index, rank)
-    _, order = site.add("TopK", [all_scores, _vector(site, sizes.kept)], {"axis": 1}, outputs=2)
+    _, order = site.add("TopK", [all_scores, vector(site, sizes.kept)], {"axis": 1}, outputs=2)
     ranks = site.add("GatherElements", [all_ranks, order], {"axis": 1})
-    ranks, _ = site.add("TopK", [ranks, _vector(site, sizes.kept)], {"axis": 1, "largest": 0}, outputs=2)
+    ranks, _ = site.add("TopK", [ranks, vector(site, sizes.kept)], {"axis": 1, "largest": 0}, outputs=2)
     is_there = site.add("Less", [ranks, site.constant(listed, "int64")])
-    before = site.add("Mul", [_reshaped(site, images, -1, 1), site.constant(listed, "int64")])
-    places = _reshaped(site, site.add("Add", [ranks, before]), -1)
-    chosen = site.add("Compress", [places, _reshaped(site, is_there, -1)])
+    before = site.add("Mul", [shaped(site, images, -1, 1), site.constant(listed, "int64")])
+    places = shaped(site, site.add("Add", [ranks, before]), -1)
+    chosen = site.add("Compress", [places, shaped(site, is_there, -1)])
     image = site.add("Div", [chosen, site.constant(listed, "int64")])
     labels = site.constant(np.repeat(np.asarray(sizes.labels, np.float32), best), np.float32)
     label = site.add("Gather", [labels, site.add("Mod", [chosen, site.constant(listed, "int64")])])
-    heads = [_unsqueezed(site, cast(site, image, "INT64", "FLOAT"), 1), _unsqueezed(site, label, 1)]
+    heads = [unsqueezed(site, cast(site, image, "INT64", "FLOAT"), 1), unsqueezed(site, label, 1)]
     return _listed(site, heads, boxes, scores, chosen)
 
 
@@ -213,15 +218,15 @@ def _scattered(site: OnnxSite, sizes: _Sizes, filling: Tensor, index: Tensor, va
     """Numbers of all priors and classes of images: those that were chosen, and the filling."""
     count = len(sizes.labels) * sizes.priors
     everywhere = site.add("Expand", [filling, _times(site, sizes, count)])
-    return _reshaped(site, site.add("ScatterND", [everywhere, index, values]), -1, count)
+    return shaped(site, site.add("ScatterND", [everywhere, index, values]), -1, count)
 
 
 def _listed(site: OnnxSite, heads: list[Tensor], boxes: Tensor, scores: Tensor, chosen: Tensor) -> Tensor:
     """Rows of image and label, score and corners."""
-    corners = site.add("Gather", [_reshaped(site, boxes, -1, 4), chosen])
+    corners = site.add("Gather", [shaped(site, boxes, -1, 4), chosen])
     if site.flag("clip_after_nms"):
         corners = clipped(site, corners)
-    score = site.add("Gather", [_reshaped(site, scores, -1, 1), chosen])
+    score = site.add("Gather", [shaped(site, scores, -1, 1), chosen])
     rows: Tensor = site.add("Concat", [*heads, score, corners], {"axis": 1})
     return rows
 
@@ -231,26 +236,20 @@ def _padded(site: OnnxSite, sizes: _Sizes, rows: Tensor) -> Tensor:
     room = _times(site, sizes, sizes.room)
     end = site.constant(np.asarray([[-1, 0, 0, 0, 0, 0, 0]]), np.float32)
     if sizes.images is None:
-        shape = site.add("Concat", [room, _vector(site, 7)], {"axis": 0})
+        shape = site.add("Concat", [room, vector(site, 7)], {"axis": 0})
         zeros = site.add("Expand", [site.constant(0, np.float32), shape])
     else:
         zeros = site.constant(np.zeros((sizes.images * sizes.room, 7)), np.float32)
     filled = site.add("Concat", [rows, end, zeros], {"axis": 0})
-    cut = site.add("Slice", [filled, _vector(site, 0), room, _vector(site, 0)])
-    return _reshaped(site, cut, 1, 1, -1 if sizes.images is None else sizes.images * sizes.room, 7)
-
-
-def _image_count(site: OnnxSite) -> Tensor:
-    shape = site.add("Shape", [site.input(_BOXES)])
-    count: Tensor = site.add("Slice", [shape, _vector(site, 0), _vector(site, 1), _vector(site, 0)])
-    return count
+    cut = site.add("Slice", [filled, vector(site, 0), room, vector(site, 0)])
+    return shaped(site, cut, 1, 1, -1 if sizes.images is None else sizes.images * sizes.room, 7)
 
 
 def _times(site: OnnxSite, sizes: _Sizes, count: int) -> Tensor:
     """So many for each image, as a vector."""
     if sizes.images is not None:
-        return _vector(site, sizes.images * count)
-    found: Tensor = site.add("Mul", [_image_count(site), _vector(site, count)])
+        return vector(site, sizes.images * count)
+    found: Tensor = site.add("Mul", [size_of(site, site.input(_BOXES), 0), vector(site, count)])
     return found
 
 
@@ -258,34 +257,7 @@ def _images(site: OnnxSite, sizes: _Sizes) -> Tensor:
     """The numbers of images, along the first of three axes."""
     if sizes.images is not None:
         return site.constant(np.arange(sizes.images).reshape(-1, 1, 1), "int64")
-    zero, one = site.constant(0, "int64"), site.constant(1, "int64")
-    count = site.add("Reshape", [_image_count(site), site.constant([], "int64")])
-    return _reshaped(site, site.add("Range", [zero, count, one]), -1, 1, 1)
-
-
-def _wide(site: OnnxSite, index: int) -> Tensor:
-    """An input in 32 bits, in which OpenVINO computes."""
-    return cast(site, site.input(index), dtype_of(site, index).name, "FLOAT")
-
-
-def _vector(site: OnnxSite, *values: int) -> Tensor:
-    return site.constant(list(values), "int64")
-
-
-def _reshaped(site: OnnxSite, tensor: Tensor, *shape: int) -> Tensor:
-    made: Tensor = site.add("Reshape", [tensor, _vector(site, *shape)])
-    return made
-
-
-def _unsqueezed(site: OnnxSite, tensor: Tensor, axis: int) -> Tensor:
-    made: Tensor = site.add("Unsqueeze", [tensor, _vector(site, axis)])
-    return made
-
-
-def _sliced(site: OnnxSite, tensor: Tensor, start: int, stop: int, axis: int) -> Tensor:
-    ends = [_vector(site, item) for item in (start, min(stop, INT64_MAX), axis)]
-    made: Tensor = site.add("Slice", [tensor, *ends])
-    return made
+    return shaped(site, numbered(site, size_of(site, site.input(_BOXES), 0)), -1, 1, 1)
 
 
 ROWS: tuple[Row, ...] = (

@@ -8,8 +8,9 @@ import numpy as np
 
 from maxfold.model.graph import Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
+from maxfold.passes.conversion.parts.onnx_nodes import wide
 from maxfold.passes.conversion.parts.operands import cast, index_type, int64_vector
-from maxfold.passes.conversion.parts.scalars import dtype_of, number_of
+from maxfold.passes.conversion.parts.scalars import number_of
 from maxfold.passes.conversion.row import Row, from_openvino
 from maxfold.passes.conversion.sites.onnx_site import OnnxSite
 
@@ -25,9 +26,9 @@ def _to_onnx(site: OnnxSite) -> None:
         raise UnsupportedError(f"its box_encoding {encoding!r} is not covered")
     if site.has_input(_SIGMA) and number_of(site, _SIGMA, "its sigma"):
         raise UnsupportedError("it makes scores less by how much boxes overlap, which ONNX does not")
-    scores = _wide(site, _SCORES)
+    scores = wide(site, _SCORES)
     most, allowed = _limits(site)
-    operands = [_wide(site, _BOXES), scores, most, allowed, _least(site)]
+    operands = [wide(site, _BOXES), scores, most, allowed, _least(site)]
     chosen = site.add("NonMaxSuppression", operands, {"center_point_box": _ENCODINGS[encoding]})
     if site.flag("sort_result_descending"):
         found = site.add("GatherND", [scores, chosen])
@@ -51,7 +52,7 @@ def _limits(site: OnnxSite) -> tuple[Tensor, Tensor]:
     most = int64_vector(site, _MOST) if site.has_input(_MOST) else site.constant([0], "int64")
     one = site.constant([1], "int64")
     if site.has_input(_OVERLAP) and site.value(_OVERLAP) is None:
-        given = site.add("Reshape", [_wide(site, _OVERLAP), one])
+        given = site.add("Reshape", [wide(site, _OVERLAP), one])
         less = site.add("Sub", [given, site.add("Mul", [given, site.constant(_PART, np.float32)])])
         zero, highest = site.constant(0, np.float32), site.constant(1, np.float32)
         is_nothing = site.add("LessOrEqual", [given, zero])
@@ -71,7 +72,7 @@ def _least(site: OnnxSite) -> Tensor:
     value = site.value(_LEAST)
     if value is not None:
         return site.constant(value.reshape(-1), np.float32)
-    flat: Tensor = site.add("Reshape", [_wide(site, _LEAST), site.constant([1], "int64")])
+    flat: Tensor = site.add("Reshape", [wide(site, _LEAST), site.constant([1], "int64")])
     return flat
 
 
@@ -82,10 +83,6 @@ def _scored(site: OnnxSite, scores: Tensor, chosen: Tensor) -> Tensor:
     found = site.add("Unsqueeze", [site.add("GatherND", [scores, chosen]), site.constant([1], "int64")])
     rows: Tensor = site.add("Concat", [places, found], {"axis": 1})
     return rows
-
-
-def _wide(site: OnnxSite, index: int) -> Tensor:
-    return cast(site, site.input(index), dtype_of(site, index).name, "FLOAT")
 
 
 ROWS: tuple[Row, ...] = (
