@@ -38,8 +38,8 @@ def test_help(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("command", "usage"),
-    [("optimize", "INPUT..."), ("convert", "INPUT..."), ("verify", "A B"), ("inspect", "MODEL"), ("passes", "[NAME]..."),
-     ("ops", "[NAME]")],
+    [("optimize", "INPUT..."), ("convert", "INPUT..."), ("verify", "A B"), ("inspect", "MODEL"),
+     ("passes", "[NAME]..."), ("ops", "[NAME]")],
     ids=lambda value: value,
 )  # fmt: skip
 def test_help_of_a_command(command: str, usage: str) -> None:

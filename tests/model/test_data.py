@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from maxfold.model import ModelError, dtypes
-from maxfold.model.computed import computed
+from maxfold.model.computed import SupposedData, UnreadError, computed
 from maxfold.model.data import (
     ArrayData,
     AttributeData,
@@ -71,7 +71,16 @@ def subclasses(kind: type[TensorData]) -> set[type[TensorData]]:
 
 def test_every_class_is_tried() -> None:
     tried = {type(data) for data in (*data_of_every_class(), *strings_of_every_class())}
-    assert subclasses(TensorData) - tried == {TensorData, RegionData}
+    assert subclasses(TensorData) - tried == {TensorData, RegionData, SupposedData}
+
+
+def test_supposed_values_are_never_read_and_equal_no_others() -> None:
+    one, other = SupposedData(FLOAT, (2, 3)), SupposedData(FLOAT, (2, 3))
+    for read in (one.elements, one.array, one.value_bytes, one.load):
+        with pytest.raises(UnreadError):
+            read()
+    assert one.nbytes == 24
+    assert equal_groups([one.contents(), other.contents(), one.contents()]) == [[0, 2]]
 
 
 @pytest.mark.parametrize("index", range(len(data_of_every_class())))
