@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxfold.model.data import ArrayData
 from maxfold.model.graph import Constant, Tensor
 from maxfold.passes.conversion.errors import UnsupportedError
 from maxfold.passes.conversion.pair import BROADCAST, PDPD_AXIS
@@ -150,7 +151,9 @@ def _stored_weights(site: OnnxSite, x: Tensor, found: _Range, levels: int) -> Te
     if placed is None:
         return None
     scale, zero_point, axis = placed
-    parameters: list[Tensor] = [site.constant(scale, np.float32), site.constant(zero_point, zero_point.dtype)]
+    # The names that they have where an IR multiplies weights itself, as it does on the way back.
+    named = (("scale", scale.astype(np.float32)), ("zero_point", zero_point))
+    parameters = [site.constant_of(ArrayData(values), f"{stored.name}_{what}") for what, values in named]
     made: Tensor = site.add("DequantizeLinear", [stored, *parameters], {} if axis is None else {"axis": axis})
     return made
 
