@@ -13,6 +13,7 @@ from maxfold.model.model import Model
 from maxfold.model.openvino.ir import Layer, Result, layer_of, port_of
 from maxfold.model.openvino.reader import split_names
 from maxfold.model.spelling import did_you_mean
+from maxfold.model.types import value_info
 from maxfold.model.view import View
 
 
@@ -94,6 +95,4 @@ def _set_infos(model: Model, tensors: Sequence[Tensor]) -> None:
 def _info(tensor: Tensor, view: View) -> onnx.ValueInfoProto:
     """What is derived of a tensor, as a declaration."""
     dtype, shape = view.dtype(tensor), view.shape(tensor)
-    if dtype is None or dtype.onnx is None:
-        return onnx.ValueInfoProto(name=tensor.name)
-    return onnx.helper.make_tensor_value_info(tensor.name, dtype.onnx, shape)
+    return value_info(tensor.name, None if dtype is None else dtype.onnx, shape)

@@ -43,7 +43,7 @@ def settle(model: Model, kept: Collection[str] = ()) -> None:
     """Orders constants by their first use, and gives everything the name that it is to have, or one with a number where
     something else has that. Names in `kept` stay, and those of inputs and outputs."""
     scopes = list(model.scopes())
-    if model.format == "onnx":
+    if model.format == "onnx" and len(scopes) > 1:
         _sink_constants(scopes, kept)
     _order_constants(scopes)
     shown = [*model.graph.inputs, *model.graph.outputs]
@@ -58,7 +58,7 @@ def settle(model: Model, kept: Collection[str] = ()) -> None:
     for item in (*shown, *items):
         if id(item) not in waiting_ids:
             used.add(item)
-    renamed: dict[tuple[int, str], str] = {}
+    renamed: dict[int, dict[str, str]] = {}
     for of_rows in (False, True):
         for item in waiting:
             name, is_made = item.__dict__["wish"]
@@ -70,9 +70,9 @@ def settle(model: Model, kept: Collection[str] = ()) -> None:
             _rename(item, used.free(item, name))
             item.__dict__["settled_name"] = item.name
             if not isinstance(item, Node) and item.name != old:
-                renamed[id(item.scope), old] = item.name
+                renamed.setdefault(id(item.scope), {})[old] = item.name
     for scope in scopes:
-        _rename_declarations(scope, {old: new for (owner, old), new in renamed.items() if owner == id(scope)})
+        _rename_declarations(scope, renamed.get(id(scope), {}))
 
 
 def _is_ours(item: Tensor | Node) -> bool:
@@ -156,8 +156,9 @@ def _sink_constants(scopes: Sequence[Graph], kept: Collection[str]) -> None:
     for scope in scopes:
         sunk: set[Constant] = set()
         for constant in scope.constants:
-            inner = [place for place in readers.get(constant, {}).values() if place is not scope]
-            is_read_here = len(inner) != len(readers.get(constant, {}))
+            places = readers.get(constant, {}).values()
+            inner = [place for place in places if place is not scope]
+            is_read_here = len(inner) != len(places)
             is_small = constant.data.nbytes <= SMALL_BYTES
             if (
                 constant in fixed
@@ -167,7 +168,10 @@ def _sink_constants(scopes: Sequence[Graph], kept: Collection[str]) -> None:
             ):
                 continue
             for place in inner:
-                _give_own(place, constant, owned.setdefault(id(place), {}))
+                if id(place) not in owned:
+                    small = [item for item in place.constants if item.data.nbytes <= SMALL_BYTES]
+                    owned[id(place)] = {_value(item): item for item in reversed(small)}
+                _give_own(place, constant, owned[id(place)])
             if inner and not is_read_here:
                 sunk.add(constant)
         if sunk:
@@ -177,15 +181,14 @@ def _sink_constants(scopes: Sequence[Graph], kept: Collection[str]) -> None:
 def _give_own(scope: Graph, constant: Constant, owned: dict[object, Constant]) -> None:
     """Gives the nodes of a scope that read a constant from outside their own, an equal small one that it has or a new
     one. `owned` are the small ones that it has."""
-    if not owned:
-        owned |= {_value(item): item for item in reversed(scope.constants) if item.data.nbytes <= SMALL_BYTES}
-    own = owned.get(_value(constant)) if constant.data.nbytes <= SMALL_BYTES else None
+    value = _value(constant) if constant.data.nbytes <= SMALL_BYTES else None
+    own = None if value is None else owned.get(value)
     if own is None:
         own = new_constant(constant.name, constant.data, scope)
         wish_like(own, constant, constant.name)
         scope.constants.append(own)
-        if own.data.nbytes <= SMALL_BYTES:
-            owned[_value(own)] = own
+        if value is not None:
+            owned[value] = own
     for node in [reader for reader in constant.outputs if reader.scope is scope]:
         for index, tensor in enumerate(node.inputs):
             if tensor is constant:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from maxfold.model import ModelError
 from maxfold.passes import CATALOGUE, Pass
 from maxfold.passes.driver import RulePass
+from maxfold.passes.failures import described
 from maxfold.passes.rule import Rule
 
 if TYPE_CHECKING:
@@ -67,9 +68,8 @@ def _imported(name: str, path: str) -> Any:
             found = getattr(found, attribute)
     except Exception as error:
         # Whatever a module does when it is imported.
-        what = " ".join(f"{type(error).__name__}: {error}".split())
         hint = "spell it package.module:Class, and have it installed or on PYTHONPATH"
-        raise ModelError(f"the pass {name!r} cannot be imported: {what}; {hint}") from error
+        raise ModelError(f"the pass {name!r} cannot be imported: {described(error)}; {hint}") from error
     return found
 
 
@@ -98,7 +98,7 @@ def made(entry: type[Pass], options: dict[str, Any]) -> Pass:
         found = entry(**options)
         rules = found.rules() if isinstance(found, RulePass) else ()
     except Exception as error:
-        what = " ".join(f"{type(error).__name__}: {error}".split())
+        what = described(error)
         raise ModelError(f"the pass {entry.name!r} cannot be made without arguments: {what}; {_MEND}") from error
     for rule in rules:
         if not _has_operators(rule):

@@ -72,8 +72,7 @@ def folded_operators() -> tuple[FoldingInfo, ...]:
 
 
 def select_passes(passes: Sequence[str] | None, skip: Iterable[str], options: Mapping[str, Any]) -> list[Pass]:
-    """The passes to run, with those of `options` that are theirs. Raises `ModelError` for a name that
-    is none."""
+    """The passes to run, with those of `options` that are theirs. Raises `ModelError` for a name that is none."""
     skipped = set(skip)
     for name in (*(passes or ()), *skipped):
         _raise_if(None if name == ALL and name not in skipped else why_no_pass(name))

@@ -193,7 +193,9 @@ def _visit(
             # A constant that cannot be decoded, or values that a kernel refuses.
             match = Decline(str(error))
         except Exception as error:
-            raise _explained(error, node, tallies[place]) from error
+            if not tallies[place].is_own:
+                raise
+            raise failed(tallies[place].name, error, _place(node)) from error
         if frozen is not None and match is not None and not isinstance(match, Decline):
             match = Decline(frozen)
         if isinstance(match, Decline):
@@ -227,11 +229,6 @@ def _apply(match: Match, node: Node, tally: _Tally, edit: Edit) -> None:
         match.apply(edit)
     except Exception as error:
         raise failed(tally.name, error, place) from error
-
-
-def _explained(error: Exception, node: Node, tally: _Tally) -> Exception:
-    """What to raise for an error of a rule: of maxfold's own it is the error itself."""
-    return failed(tally.name, error, _place(node)) if tally.is_own else error
 
 
 def _place(node: Node) -> str:

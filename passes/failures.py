@@ -16,10 +16,14 @@ def is_own(entry: object) -> bool:
     return type(entry).__module__.partition(".")[0] != "maxfold"
 
 
+def described(error: Exception) -> str:
+    """An error's kind and message in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 def failed(name: str, error: Exception, place: str = "") -> PassError:
     """What to raise for whatever a pass raised; `place` says at which node."""
-    what = " ".join(f"{type(error).__name__}: {error}".split())
-    return PassError(f"the pass {name!r} failed{place}: {what}; {_MEND}")
+    return PassError(f"the pass {name!r} failed{place}: {described(error)}; {_MEND}")
 
 
 def endless(name: str, changes: int) -> PassError:

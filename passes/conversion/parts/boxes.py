@@ -30,12 +30,7 @@ def decoded(site: OnnxSite, priors: Priors, moves: Tensor, is_centered: bool) ->
     size = site.add("Sub", [high, low])
     half = site.constant(0.5, np.float32)
     center = site.add("Mul", [site.add("Add", [low, high]), half])
-    shift, growth = halves(site, moves)
-    center = site.add("Add", [site.add("Mul", [shift, size]), center])
-    around = site.add("Mul", [site.add("Mul", [site.add("Exp", [growth]), size]), half])
-    corners = [site.add("Sub", [center, around]), site.add("Add", [center, around])]
-    made: Tensor = site.add("Concat", corners, {"axis": -1})
-    return made
+    return _moved(site, center, size, moves, half)
 
 
 def halves(site: OnnxSite, boxes: Tensor) -> list[Tensor]:
@@ -66,9 +61,14 @@ def regressed(site: OnnxSite, corners: Tensor, moves: Tensor, offset: float) -> 
         size = site.add("Add", [size, site.constant(np.float32(offset), np.float32)])
     half = site.constant(0.5, np.float32)
     center = site.add("Add", [low, site.add("Mul", [size, half])])
+    return _moved(site, center, size, moves, half)
+
+
+def _moved(site: OnnxSite, center: Tensor, size: Tensor, moves: Tensor, half: Tensor) -> Tensor:
+    """The corners of boxes after moves of their centers, in sizes, and of the logarithms of their sizes."""
     shift, growth = halves(site, moves)
     center = site.add("Add", [site.add("Mul", [shift, size]), center])
     around = site.add("Mul", [site.add("Mul", [site.add("Exp", [growth]), size]), half])
-    ends = [site.add("Sub", [center, around]), site.add("Add", [center, around])]
-    made: Tensor = site.add("Concat", ends, {"axis": -1})
+    corners = [site.add("Sub", [center, around]), site.add("Add", [center, around])]
+    made: Tensor = site.add("Concat", corners, {"axis": -1})
     return made

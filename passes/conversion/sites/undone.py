@@ -8,6 +8,7 @@ conversion to the next.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any
 
 from maxfold.model.graph import Constant, Node, Tensor
@@ -25,7 +26,7 @@ def undone(source: Node, op: str, inputs: Sequence[Tensor], attributes: Mapping[
         return None
     if op == "Concat":
         parts = list(before.outputs)
-        is_whole = before.op == "Split" and len(inputs) == len(parts) and all(map(_is, inputs, parts))
+        is_whole = before.op == "Split" and len(inputs) == len(parts) and all(map(is_, inputs, parts))
         return before.inputs[0] if is_whole and _axis(before) == attributes.get("axis", 0) else None
     if op not in _INVERSE or before.op != _INVERSE[op] or len(before.outputs) != 1:
         return None
@@ -34,10 +35,6 @@ def undone(source: Node, op: str, inputs: Sequence[Tensor], attributes: Mapping[
         return None
     is_inverse = one == other if op != "Transpose" else [one[place] for place in other] == list(range(len(one)))
     return before.inputs[0] if is_inverse else None
-
-
-def _is(one: Tensor, other: Tensor) -> bool:
-    return one is other
 
 
 def _axis(split: Node) -> int | None:
